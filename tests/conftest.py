@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.kernels import floater
+from tests.support.kernels import Never, floater
 from tests.support.packages import OPTIONAL, UNAVAILABLE, is_missing
+
+from linkwork.engine.runtime import compiled_program
 
 TESTS = Path(__file__).parent
 # Folders of which all tests have a marker. Other tests have theirs where they are defined.
@@ -79,6 +81,18 @@ def _quick_collections():
     """Exclude the objects of earlier tests from garbage collection: there are millions of them."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_background(request):
+    """Outside of the tests of the engine, optimized code is compiled only by `warmup`.
+
+    It gives the same bits, and compiling it in the background takes longer than the tests.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if TESTS / "engine" not in request.path.parents:
+            patch.setattr(compiled_program, "background", Never)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

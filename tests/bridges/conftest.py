@@ -1,18 +1,10 @@
-"""Fixtures for the bridges: no optimized code is compiled in the background."""
+"""Fixtures for the bridges."""
 
 from __future__ import annotations
 
 import sys
 
 import pytest
-from tests.support.kernels import Never
-
-from linkwork.engine.runtime import compiled_program
-
-
-@pytest.fixture(autouse=True)
-def _no_background(monkeypatch):
-    monkeypatch.setattr(compiled_program, "background", Never)
 
 
 @pytest.fixture(autouse=True)

@@ -174,11 +174,9 @@ from linkwork.io.solids import with_shape_inertias
 from linkwork.viewer.drawing import drawing_of
 
 warnings.simplefilter("ignore")
-name, path = sys.argv[1:]
-mesh = lw.Mesh("odd.stl", path=path)
 
 
-def pair(other, shape=mesh):
+def pair(other, shape):
     b = lw.ModelBuilder("pair")
     b.add_link("fixed", collisions=[lw.Shape(shape)])
     b.add_link("free", inertia=lw.point_mass(1.0), collisions=[lw.Shape(other)])
@@ -186,9 +184,9 @@ def pair(other, shape=mesh):
     return b.build()
 
 
-def collisions(other, meshes):
+def collisions(mesh, other, meshes):
     pairs = [("fixed", "free")]
-    robot = lw.CollisionModel(pair(other), floating=False, meshes=meshes, pairs=pairs)
+    robot = lw.CollisionModel(pair(other, mesh), floating=False, meshes=meshes, pairs=pairs)
     q = robot.kindyn.random(4, seed=0)
     d = robot.distances(q)
     assert meshes == "triangles" or np.isfinite(d).all(), d
@@ -196,7 +194,7 @@ def collisions(other, meshes):
     robot.distances_to(q, lw.Obstacles([[0, 0, 0, 1]], half_spaces=[[0, 0, 1, 0]]))
 
 
-def cell(other):
+def cell(mesh, other):
     cell = lw.WorkCell("cell").with_frame("odd", collisions=[lw.Shape(mesh)])
     cell = cell.with_frame("other", movable=True, collisions=[lw.Shape(other)])
     for meshes in ("hull", "triangles"):
@@ -212,57 +210,63 @@ def attempt(function, *arguments):
         return type(error).__name__
 
 
-others = [mesh, lw.Sphere(0.1), lw.Cylinder(0.1, 0.3), lw.Box((0.0, 1.0, 1.0))]
-others += [lw.Capsule(0.0, 0.0), lw.Sphere(1e200), lw.Cylinder(1e-300, 1.0)]
-words = [attempt(collisions, other, m) for other in others for m in ("hull", "triangles")]
-words += [attempt(cell, other) for other in others]
-words += [attempt(read_mesh, mesh)]
-
-
-def inverse_kinematics():
-    model = pair(lw.Sphere(0.1))
+def inverse_kinematics(mesh):
+    model = pair(lw.Sphere(0.1), mesh)
     cover, kd = lw.spherize(model, max_spheres=4), lw.KinDyn(model, floating=False)
     robot = lw.CollisionModel(kd, shapes=cover, pairs=[("fixed", "free")])
     result = lw.ik(kd, {"free": [3.0, 0.0, 0.0]}, avoid=robot, restarts=1)
     assert np.isfinite(result.q).all()
 
 
-def spheres():
-    cover = lw.spherize(pair(lw.Sphere(0.1)), max_spheres=4)
+def spheres(mesh):
+    cover = lw.spherize(pair(lw.Sphere(0.1), mesh), max_spheres=4)
     assert all(np.isfinite(one.protrusion) and one.coverage == 1.0 for one in cover.links)
 
 
-def inertia():
-    model, findings = with_shape_inertias(pair(lw.Sphere(0.1)), 1000.0)
+def inertia(mesh):
+    model, findings = with_shape_inertias(pair(lw.Sphere(0.1), mesh), 1000.0)
     assert model.link("fixed").inertia.mass > 0.0 or [f for f in findings if f.severity == "error"]
 
 
-def drawing():
-    drawn = drawing_of(pair(lw.Sphere(0.1)))
+def drawing(mesh):
+    drawn = drawing_of(pair(lw.Sphere(0.1), mesh))
     for part in drawn.parts["fixed"]:
         assert np.isfinite(part.surface.vertices).all() and len(part.surface.faces)
 
 
-for function in (inverse_kinematics, spheres, inertia, drawing):
-    words.append(attempt(function))
-print("done", *words)
+for path in sys.argv[1:]:
+    print(path, flush=True)
+    mesh = lw.Mesh("odd.stl", path=path)
+    others = [mesh, lw.Sphere(0.1), lw.Cylinder(0.1, 0.3), lw.Box((0.0, 1.0, 1.0))]
+    others += [lw.Capsule(0.0, 0.0), lw.Sphere(1e200), lw.Cylinder(1e-300, 1.0)]
+    words = [attempt(collisions, mesh, one, m) for one in others for m in ("hull", "triangles")]
+    words += [attempt(cell, mesh, one) for one in others]
+    words += [attempt(read_mesh, mesh)]
+    words += [attempt(one, mesh) for one in (inverse_kinematics, spheres, inertia, drawing)]
+    print("done", *words, flush=True)
 """
 
 
-@pytest.mark.parametrize("name", ODD_MESHES)
-def test_odd_meshes_have_distances_or_an_error_and_do_not_end_the_process(tmp_path, name):
+def test_odd_meshes_have_distances_or_an_error_and_do_not_end_the_process(tmp_path):
+    """All in one process, which prints each mesh before it uses it."""
     with np.errstate(over="ignore"):
-        mesh = write_stl(tmp_path / "odd.stl", ODD_MESHES[name])
-    command = [sys.executable, "-c", CHILD, name, mesh.path]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    words = done.stdout.split()
-    assert words[0] == "done"
-    is_bad = name in ("too large", "too large for a float", "not a number", "infinite", "empty")
-    expected = {"MissingFileError", "ModelError", "ValueRangeError"} if is_bad else {"right"}
-    assert set(words[1:5]) <= expected
-    assert words[-3] in expected  # spheres
-    assert words[-4] in {*expected, "ValueRangeError"}  # no margin to a huge mesh
+        paths = [
+            write_stl(tmp_path / f"{number}.stl", triangles).path
+            for number, triangles in enumerate(ODD_MESHES.values())
+        ]
+    command = [sys.executable, "-c", CHILD, *paths]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, f"{list(ODD_MESHES)[len(lines) // 2]}: {done.stderr[-2000:]}"
+    assert lines[::2] == paths
+    for name, line in zip(ODD_MESHES, lines[1::2], strict=True):
+        words = line.split()
+        assert words[0] == "done"
+        is_bad = name in ("too large", "too large for a float", "not a number", "infinite", "empty")
+        expected = {"MissingFileError", "ModelError", "ValueRangeError"} if is_bad else {"right"}
+        assert set(words[1:5]) <= expected, name
+        assert words[-3] in expected, name  # spheres
+        assert words[-4] in {*expected, "ValueRangeError"}, name  # no margin to a huge mesh
 
 
 @pytest.mark.parametrize("ending", ["stl", "obj", "ply", "off", "glb", "dae"])

@@ -1,17 +1,9 @@
-"""Fixtures for JAX: float64 is enabled, and no code is compiled in the background."""
+"""Fixtures for JAX: float64 is enabled."""
 
 from __future__ import annotations
 
 import jax
 import pytest
-from tests.support.kernels import Never
-
-from linkwork.engine.runtime import compiled_program
-
-
-@pytest.fixture(autouse=True)
-def _no_background(monkeypatch):
-    monkeypatch.setattr(compiled_program, "background", Never)
 
 
 @pytest.fixture(autouse=True)
