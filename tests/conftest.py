@@ -17,6 +17,8 @@ from linkwork.engine.runtime import compiled_program
 TESTS = Path(__file__).parent
 # Folders of which all tests have a marker. Other tests have theirs where they are defined.
 FOLDERS_OF_PEERS = ("bridges", "compat", "envs", "io/mjcf", "simulation/mjcf", "viewer")
+# Folders whose tests concern compilation in the background, or run as long as users' programs.
+FOLDERS_WITH_BACKGROUND = ("engine", "envs", "examples", "viewer")
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -85,12 +87,12 @@ def _quick_collections():
 
 @pytest.fixture(scope="module", autouse=True)
 def _no_background(request):
-    """Outside of the tests of the engine, optimized code is compiled only by `warmup`.
+    """In most tests, optimized code is compiled only by `warmup`.
 
     It gives the same bits, and compiling it in the background takes longer than the tests.
     """
     with pytest.MonkeyPatch.context() as patch:
-        if TESTS / "engine" not in request.path.parents:
+        if request.path.relative_to(TESTS).parts[0] not in FOLDERS_WITH_BACKGROUND:
             patch.setattr(compiled_program, "background", Never)
         yield
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.test_util import check_grads
-from tests.support.jax_robots import arguments, flattened, kindyn, request
-from tests.support.kernels import joint_kinds
+from tests.support.jax_robots import arguments, flattened, kindyn
+from tests.support.jax_robots import request as request_of
+from tests.support.kernels import BODY, hinge, joint_kinds
 
 import linkwork as lw
 import linkwork.jax
@@ -35,13 +38,24 @@ def all_joints():
     return linkwork.jax.KinDyn(joint_kinds())
 
 
+@pytest.fixture(scope="module")
+def cos_sin():
+    """A floating base, and a joint with (cos, sin) in q."""
+    (joint,) = hinge(BODY).joints
+    return linkwork.jax.KinDyn(
+        replace(hinge(BODY), joints=(replace(joint, kind="revolute_cos_sin"),))
+    )
+
+
+@pytest.mark.parametrize(("robot", "order"), [("all_joints", 1), ("cos_sin", 2)])
 @pytest.mark.parametrize("inputs", GROUPS, ids=", ".join)
-def test_derivatives_of_every_function_agree_with_differences_to_second_order(all_joints, inputs):
+def test_derivatives_of_every_function_agree_with_differences(robot, order, inputs, request):
     """All functions of the same inputs are in one program: compiling each separately is slow."""
+    kd = request.getfixturevalue(robot)
     names = [name for name in of_group(inputs) if name != "normalize"]
-    together = all_joints.function(*(request(all_joints, name) for name in names))
-    values = arguments(all_joints, inputs)
-    check_grads(flattened(together), values, order=2, atol=1e-5, rtol=1e-5, eps=3e-5)
+    together = kd.function(*(request_of(kd, name) for name in names))
+    values = arguments(kd, inputs)
+    check_grads(flattened(together), values, order=order, atol=1e-5, rtol=1e-5, eps=3e-5)
 
 
 def test_derivatives_of_normalize_agree_with_differences(all_joints):

@@ -40,9 +40,9 @@ np.save({file!r}, np.concatenate([part.ravel() for part in results]))
 
 @pytest.mark.skipif(not IS_LINUX_ON_X86_64, reason="SSE2 is an instruction set of x86-64")
 @pytest.mark.parametrize(
-    ("dtype", "width", "tolerance"), [("float", 2, 1e-11), ("np.float32", 4, 1e-3)]
+    ("robot", "dtype", "width", "tolerance"),
+    [("arm", "float", 2, 1e-11), ("double_pendulum", "np.float32", 4, 1e-3)],
 )
-@pytest.mark.parametrize("robot", ["double_pendulum", "arm"])
 def test_code_for_sse2_computes_the_same(robot, dtype, width, tolerance, tmp_path):
     for name, setting, expected in (("here", "", 0), ("sse2", SSE2, width)):
         file = str(tmp_path / f"{name}.npy")

@@ -59,30 +59,29 @@ def test_random_linkages_agree_with_a_dense_solution(kind):
     np.testing.assert_allclose(kd.forward_dynamics(q, nu, tau), nu_dot, atol=1e-9)
 
 
-@pytest.mark.parametrize("representation", ["body", "inertial"])
-def test_representations_agree(representation):
+def test_representations_agree():
     mixed, q = random_linkage(2, "revolute")
-    other = mixed.replace(representation=representation)
     nu, tau = state_of(mixed, q)
-    wrenches = {mixed.base: np.arange(6.0)}
-    # T: mixed velocity of the base, from that of the other representation
-    base, T = mixed.transform(mixed.base, q), np.eye(mixed.nv)
-    if representation == "body":
-        T[:3, :3] = T[3:6, 3:6] = base[:3, :3]
-    else:
-        T[:3, 3:6] = -np.cross(np.eye(3), base[:3, 3])  # w x o = -o x w
-    forces = {}
-    for kd, M in ((mixed, np.eye(mixed.nv)), (other, T)):
+    wrench = np.arange(6.0)
+    base, body, inertial = (mixed.transform(mixed.base, q), *[np.eye(mixed.nv) for _ in range(2)])
+    body[:3, :3] = body[3:6, 3:6] = base[:3, :3]
+    inertial[:3, 3:6] = -np.cross(np.eye(3), base[:3, 3])  # w x o = -o x w
+
+    def forces_of(kd, T):
+        """T: mixed velocity of the base, from that of the other representation."""
         constrained = kd.constrained({mixed.model.link_names[3]: "point"}, stabilization=2.0)
-        named = {mixed.base: M[:6, :6].T @ wrenches[mixed.base]}
-        arguments = q, np.linalg.solve(M, nu), M.T @ tau
+        named = {mixed.base: T[:6, :6].T @ wrench}
+        arguments = q, np.linalg.solve(T, nu), T.T @ tau
         result = constrained.forward_dynamics(*arguments, wrenches=named)
         derivatives = constrained.forward_dynamics_derivatives(*arguments, wrenches=named)
-        forces[kd] = result.forces, derivatives.forces_nu @ np.linalg.inv(M)
-        J = constrained.jacobian(q) @ np.linalg.inv(M)
-        forces[kd] += (J,)
-    for a, b in zip(forces[mixed], forces[other], strict=True):
-        np.testing.assert_allclose(b, a, atol=1e-8 * np.abs(a).max())
+        backwards = np.linalg.inv(T)
+        return result.forces, derivatives.forces_nu @ backwards, constrained.jacobian(q) @ backwards
+
+    expected = forces_of(mixed, np.eye(mixed.nv))
+    for representation, T in (("body", body), ("inertial", inertial)):
+        found = forces_of(mixed.replace(representation=representation), T)
+        for a, b in zip(expected, found, strict=True):
+            np.testing.assert_allclose(b, a, atol=1e-8 * np.abs(a).max())
 
 
 def test_a_loop_cut_elsewhere_moves_in_the_same_way():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import cycle, product
+
 import numpy as np
 import pytest
 from tests.support.linkages import LINKAGES, closed, four_bar, random_linkage
@@ -10,6 +12,7 @@ import linkwork as lw
 from linkwork.model.joints import KINDS
 from linkwork.model.joints.motion import motion_subspace
 
+REPRESENTATIONS = ("mixed", "body", "inertial")
 CLOSING = [kind for kind in KINDS if KINDS[kind].closure(lw.model.joints.Axis()) is not None]
 
 
@@ -70,8 +73,10 @@ def _theta(kd, joint, q):
     return theta
 
 
-@pytest.mark.parametrize("kind", CLOSING)
-@pytest.mark.parametrize("representation", ["mixed", "body", "inertial"])
+@pytest.mark.parametrize(
+    ("kind", "representation"),
+    [*zip(CLOSING, cycle(REPRESENTATIONS)), *product(["revolute", "spherical"], REPRESENTATIONS)],
+)
 def test_jacobian_and_bias_are_derivatives(kind, representation):
     kd, q = random_linkage(5, kind)
     kd = kd.replace(representation=representation)

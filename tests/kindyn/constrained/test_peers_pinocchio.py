@@ -18,7 +18,6 @@ STANCES = {  # robot: contacts, kind
     "talos_data/talos_reduced": (("left_sole_link", "right_sole_link"), "pose"),
     "anymal_b_simple_description/anymal": (("LF_FOOT", "RF_FOOT", "LH_FOOT", "RH_FOOT"), "point"),
     "solo_description/solo12": (("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT"), "point"),
-    "iCubGazeboV2_5/model": (("l_sole", "r_sole"), "pose"),
 }
 
 
@@ -63,7 +62,9 @@ class Stance:
         return matrix[np.ix_(self.order, self.order)]
 
 
-@pytest.fixture(scope="module", params=STANCES)
+@pytest.fixture(
+    scope="module", params=["talos_data/talos_reduced", "anymal_b_simple_description/anymal"]
+)
 def stance(request):
     return Stance(request.param)
 
