@@ -25,18 +25,18 @@ from linkwork.parameters.scenes import INVERSE_WEIGHTS
 from linkwork.parameters.table import ParameterTable, described
 from linkwork.parameters.variation import Variation
 from linkwork.simulation import dynamics
+from linkwork.simulation.constraints.solver import Settings
+from linkwork.simulation.constraints.weights import computed, packed, unpacked, weights_of
 from linkwork.simulation.contacts import n_slots
 from linkwork.simulation.forces import has_activation
 from linkwork.simulation.moment import SimulationProblem
 from linkwork.simulation.scene import Scene
-from linkwork.simulation.solver import Settings
 from linkwork.simulation.variation import (
     ground_placement,
     nominal_values,
     varied_scene,
     with_inverse_weights,
 )
-from linkwork.simulation.weights import computed, packed, unpacked, weights_of
 from linkwork.spatial.blocks import scalars
 
 

@@ -15,8 +15,21 @@ from linkwork.algorithms.kinematics.manifold import integrate
 from linkwork.engine.symbolic.entries import FUNCTIONS, is_zero, select
 from linkwork.engine.symbolic.implicit import implicit_entry
 from linkwork.mechanics.joint_dynamics import JointDynamics
+from linkwork.simulation.constraints.equalities import EqualityRow, equality_rows
+from linkwork.simulation.constraints.rows import ContactRow, EllipticRow, JointRow, PyramidRow
+from linkwork.simulation.constraints.softness import (
+    friction_gains,
+    gains,
+    impedance,
+    inverse_regularization,
+)
+from linkwork.simulation.constraints.solver import (
+    ContactProblem,
+    differentiable,
+    inner_sparse,
+    solved,
+)
 from linkwork.simulation.contacts import Touch, touches
-from linkwork.simulation.equalities import EqualityRow, equality_rows
 from linkwork.simulation.forces import (
     actuation,
     gravity_compensation,
@@ -25,21 +38,8 @@ from linkwork.simulation.forces import (
     span_of,
 )
 from linkwork.simulation.moment import Moment, SimulationProblem
-from linkwork.simulation.rows import ContactRow, EllipticRow, JointRow, PyramidRow
 from linkwork.simulation.scene import JointLimit
 from linkwork.simulation.sensors import links_of_sensors, sensor_values
-from linkwork.simulation.softness import (
-    friction_gains,
-    gains,
-    impedance,
-    inverse_regularization,
-)
-from linkwork.simulation.solver import (
-    ContactProblem,
-    differentiable,
-    inner_sparse,
-    solved,
-)
 from linkwork.simulation.world import State, World, weighted, world_of
 from linkwork.spatial.blocks import ZERO, Force, Motion, Scalar, Vec, as_vec, total
 

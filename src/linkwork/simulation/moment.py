@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from linkwork.mechanics.joint_dynamics import DynamicsByIndex
 from linkwork.mechanics.problem import Problem
 from linkwork.parameters.variation import Placement
+from linkwork.simulation.constraints.rows import ContactRow
+from linkwork.simulation.constraints.solver import Settings
+from linkwork.simulation.constraints.weights import Weights
 from linkwork.simulation.contacts import Touch
 from linkwork.simulation.forces import Actuation
-from linkwork.simulation.rows import ContactRow
 from linkwork.simulation.scene import Scene
-from linkwork.simulation.solver import Settings
-from linkwork.simulation.weights import Weights
 from linkwork.simulation.world import State, World
 from linkwork.spatial.blocks import IDENTITY, ZERO, Scalar, Vec, as_vec
 

@@ -22,7 +22,7 @@ from linkwork.model.geometry import Box, Capsule, Cylinder, Sphere
 from linkwork.model.graph import walk
 from linkwork.model.pose import IDENTITY as IDENTITY_POSE
 from linkwork.model.pose import Pose
-from linkwork.simulation.equalities import quaternion_of
+from linkwork.simulation.constraints.equalities import quaternion_of
 from linkwork.simulation.moment import Moment
 from linkwork.simulation.scene import Ellipsoid, MovingShape, Scene, Sensor
 from linkwork.simulation.world import matrix_of

@@ -20,6 +20,7 @@ from linkwork.kindyn.inputs import PARAMETERS
 from linkwork.model.model import Model
 from linkwork.model.numbers import number
 from linkwork.parameters.descriptions import Parameter
+from linkwork.simulation.constraints.solver import Settings
 from linkwork.simulation.contacts import n_slots, problem_of
 from linkwork.simulation.core import (
     STATE,
@@ -31,7 +32,6 @@ from linkwork.simulation.core import (
 from linkwork.simulation.forces import has_activation
 from linkwork.simulation.ground import scene_on_ground
 from linkwork.simulation.scene import INITIAL, Keyframe, Scene
-from linkwork.simulation.solver import Settings
 from linkwork.spatial.source import quat
 
 STEEP = 0.1  # vertical part of the normals of walls, on which no robot is placed

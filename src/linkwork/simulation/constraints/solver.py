@@ -26,7 +26,7 @@ from linkwork.engine.symbolic.entries import FUNCTIONS, is_zero, select
 from linkwork.engine.symbolic.implicit import implicit_entry
 from linkwork.engine.symbolic.repeat import repeat
 from linkwork.mechanics.inertia import ArticulatedInertia
-from linkwork.simulation.rows import ContactRow, JointRow, Search
+from linkwork.simulation.constraints.rows import ContactRow, JointRow, Search
 from linkwork.simulation.world import Entries, World
 from linkwork.spatial.blocks import Force, Scalar, inner, total
 

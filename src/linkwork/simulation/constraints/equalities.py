@@ -14,9 +14,9 @@ from linkwork.algorithms.kinematics.frames import frame_acceleration, frame_velo
 from linkwork.engine.symbolic.entries import FUNCTIONS, select
 from linkwork.model.layout import Layout
 from linkwork.model.pose import Pose
+from linkwork.simulation.constraints.softness import gains, impedance, inverse_regularization
+from linkwork.simulation.constraints.weights import Weights
 from linkwork.simulation.scene import Equality, Scene
-from linkwork.simulation.softness import gains, impedance, inverse_regularization
-from linkwork.simulation.weights import Weights
 from linkwork.simulation.world import State, World, matrix_of
 from linkwork.spatial.blocks import (
     IDENTITY,

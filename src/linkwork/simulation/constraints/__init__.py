@@ -1,0 +1,1 @@
+"""The contact problem: soft rows as in MuJoCo, their weights, and its solver."""
