@@ -326,11 +326,12 @@ def test_where_there_is_no_machine_code_numpy_computes(monkeypatch):
     def reject(*args):
         raise NoMachineCodeError("this is a test")
 
-    monkeypatch.setattr("linkwork.engine.runtime.backends.compiled", reject)
+    monkeypatch.setattr("linkwork.engine.runtime.compiler.compiled", reject)
     monkeypatch.setattr("linkwork.engine.runtime.cache.fetch", lambda *args: None)
     monkeypatch.setattr("linkwork.engine.runtime.compiled_program.warn_once", lambda *args: None)
     kd = linkwork.jax.KinDyn(lw.robots.load("pendulum"), gravity=(0, 0, -1))
     np.testing.assert_array_equal(kd.com(kd.neutral()), kd.numpy.com(kd.numpy.neutral()))
+    assert "this is a test" in kd.numpy.function("com").status
 
 
 def test_columnwise_jacobians(monkeypatch):
