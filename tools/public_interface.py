@@ -4,18 +4,20 @@
     python tools/public_interface.py --print   print the lines
 
 Modules, classes with their public methods and fields, and the commands with their options are
-listed. `tests/architecture/test_public_interface.py` compares the file with what there is, so that
-a change of the interface is visible in a commit; CHANGELOG.md describes it.
+listed. `tests/architecture/test_public_interface.py` compares the file with the package, so that
+a change of the interface is visible in a commit. CONTRIBUTING.md states how it may change.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import inspect
 import sys
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import typer
@@ -26,20 +28,26 @@ MODULES = (
     "linkwork.linalg",
     "linkwork.parameters",
     "linkwork.robots",
+    "linkwork.envs",
     "linkwork.spatial.so3",
     "linkwork.spatial.quat",
     "linkwork.spatial.se3",
     "linkwork.spatial.motion",
     "linkwork.spatial.inertia",
-    "linkwork.casadi",
-    "linkwork.jax",
-    "linkwork.torch",
     "linkwork.compat.adam",
     "linkwork.compat.idyntree",
     "linkwork.compat.mujoco",
     "linkwork.compat.pinnzoo",
     "linkwork.compat.pinocchio",
     "linkwork.compat.robwork",
+)
+COMMANDS = "commands"
+FRAMEWORKS = ("linkwork.casadi", "linkwork.jax", "linkwork.torch")  # need the package of that name
+# What functions of linkwork return, without being a name in one of its modules.
+CLASSES = (
+    "linkwork.viewer.Viewer",
+    "linkwork.workcell.dynamics.device_dynamics.CellDynamics",
+    "linkwork.workcell.kinematics.device.Device",
 )
 
 
@@ -71,7 +79,13 @@ class _Default:
 
 def members(name: str, cls: type[Any]) -> Iterator[str]:
     """Yield lines for the public attributes of a class that linkwork defines."""
-    for attribute in sorted(dir(cls)):
+    fields = (
+        {one.name for one in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else set()
+    )
+    for attribute in sorted({*dir(cls), *fields}):
+        if attribute in fields and not attribute.startswith("_"):
+            yield f"{name}.{attribute}"
+            continue
         owners = [base for base in cls.__mro__ if attribute in vars(base)]
         if attribute.startswith("_") or not owners:
             continue
@@ -84,20 +98,42 @@ def members(name: str, cls: type[Any]) -> Iterator[str]:
         yield f"{name}.{attribute}{signature(value) if is_function else ''}"
 
 
-def lines_of(module: str) -> Iterator[str]:
-    """Yield lines for the public names of a module."""
-    namespace = importlib.import_module(module)
-    for name in sorted(getattr(namespace, "__all__", None) or dir(namespace)):
-        value = getattr(namespace, name)
-        if name.startswith("_") or name == "annotations" or inspect.ismodule(value):
-            continue
-        path = f"{module}.{name}"
-        if isinstance(value, type):
-            is_plain = not issubclass(value, (Exception, Enum))
-            yield path + (signature(value) if is_plain else "")
-            yield from members(path, value)
-        else:
-            yield path + (signature(value) if callable(value) else "")
+def public_names(module: ModuleType) -> list[str]:
+    """Names in `__all__`, or those that a module defines or imports as `name as name`."""
+    if module.__name__ == "linkwork":
+        return dir(module)
+    source = inspect.getsource(module)
+    own = [
+        name
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", "") == module.__name__ or f" {name} as {name}\n" in source
+    ]
+    return list(getattr(module, "__all__", None) or own)
+
+
+def lines_of(path: str) -> Iterator[str]:
+    """Yield lines for the public names of a module, or for a class."""
+    if path in CLASSES:
+        module, _, name = path.rpartition(".")
+        yield from lines_of_value(path, getattr(importlib.import_module(module), name))
+        return
+    module = importlib.import_module(path)
+    for name in sorted(public_names(module)):
+        value = getattr(module, name)
+        if inspect.ismodule(value):  # `linkwork.export` is a function, and a package with its name
+            value = vars(type(value)).get("__call__")
+        if not name.startswith("_") and value is not None:
+            yield from lines_of_value(f"{path}.{name}", value)
+
+
+def lines_of_value(path: str, value: Any) -> Iterator[str]:
+    """Yield the line of a class or function, and those of the members of a class."""
+    is_plain = callable(value) and not (
+        isinstance(value, type) and issubclass(value, (Exception, Enum))
+    )
+    yield path + (signature(value) if is_plain else "")
+    if isinstance(value, type):
+        yield from members(path, value)
 
 
 def commands() -> Iterator[str]:
@@ -115,13 +151,22 @@ def commands() -> Iterator[str]:
         ]
 
 
-def interface() -> list[str]:
-    """Return all lines, sorted within each part."""
-    return [line for module in MODULES for line in lines_of(module)] + sorted(commands())
+def interface() -> dict[str, list[str]]:
+    """Return the lines of each module, of each class, and of the commands."""
+    parts = {path: list(lines_of(path)) for path in (*MODULES, *FRAMEWORKS, *CLASSES)}
+    return {**parts, COMMANDS: sorted(commands())}
+
+
+def stored() -> dict[str, list[str]]:
+    """Return the same, as it is stored."""
+    parts = FILE.read_text(encoding="utf-8").split("\n# ")
+    return {part.splitlines()[0]: part.splitlines()[1:] for part in parts[1:]}
 
 
 if __name__ == "__main__":
-    text = "\n".join(interface()) + "\n"
+    text = "The public interface; written by tools/public_interface.py.\n"
+    for title, lines in interface().items():
+        text += "\n".join((f"# {title}", *lines)) + "\n"
     if "--print" in sys.argv:
         sys.stdout.write(text)
     else:
