@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -83,6 +84,17 @@ def check_plan() -> None:
         assert bool(plan) == bool(reason), plan.reason
 
 
+def check_command() -> None:
+    """The command prints the version, or the packages that it needs."""
+    command = [sys.executable, "-m", "linkwork", "--version"]
+    shown = subprocess.run(command, capture_output=True, text=True, check=False)
+    if find_spec("typer") and find_spec("rich"):
+        assert shown.stdout.strip() == f"linkwork {lw.__version__}", shown
+    else:
+        assert shown.returncode == 1, shown
+        assert "pip install typer rich" in shown.stderr, shown
+
+
 def main() -> None:
     check_files()
     check_workcell()
@@ -94,10 +106,8 @@ def main() -> None:
     q = kd.neutral()
     J = kd.com.jacobian("q")(q)
     assert J.shape == (3, kd.nq)
-    command = [sys.executable, "-c", "from linkwork.cli.main import main; main()", "--version"]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    assert shown == f"linkwork {lw.__version__}", shown
-    print(f"{shown} works on Python {sys.version.split()[0]}")
+    check_command()
+    print(f"linkwork {lw.__version__} works on Python {sys.version.split()[0]}")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,8 @@
 For each Python, the wheel is built from the sdist in isolation, repaired and tagged by auditwheel,
 and installed in a new virtual environment. There, outside of the source tree and without a compiler
 on the PATH, `linkwork demo`, `tools/check_install.py` and the tests that need no other robotics
-library are run. The results are in dist/.
+library are run; then the check again without the packages of the command line. The conda recipe is
+rendered. The results are in dist/.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
 OLDEST = (3, 10)
+OF_COMMANDS = ("typer", "rich")  # only the command line needs them
 COMPILERS = ("cc", "gcc", "clang", "c++", "g++", "cl")
 
 
@@ -103,6 +105,21 @@ def check_wheel(python: Path, wheel: Path, source: Path, folder: Path, *, tests:
         options = ("-q", "-n", "auto", "--dist", "worksteal", "-m", "not peers")
         options += ("--ignore", "tests/architecture")  # tests of the source tree
         run(programs / "python", "-m", "pytest", *options, cwd=source, env=env)
+    run(programs / "python", "-m", "pip", "uninstall", "--quiet", "--yes", *OF_COMMANDS)
+    run(programs / "python", source / "tools" / "check_install.py", cwd=empty, env=env)
+
+
+def render_recipe() -> None:
+    """Parse and evaluate the recipe of the conda package."""
+    from rattler_build import Stage0Recipe, VariantConfig
+
+    recipe = Stage0Recipe.from_file(ROOT / "conda" / "recipe.yaml")
+    variants = VariantConfig.from_yaml(
+        "python: ['3.12']\nc_compiler: [gcc]\nc_stdlib: [sysroot]\nc_stdlib_version: ['2.28']"
+    )
+    (rendered,) = recipe.render(variants)
+    package = rendered.recipe.to_dict()["package"]
+    print(f"+ the conda recipe renders: {package['name']} {package['version']}", flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -111,6 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--skip-tests", action="store_true", help="run only the short checks")
     options = parser.parse_args(arguments)
     interpreters = options.python or list(pythons())
+    render_recipe()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         source = build_sdist(folder / "sdist")
