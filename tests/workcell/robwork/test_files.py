@@ -208,6 +208,18 @@ def test_chains_prefix_names_and_can_refer_to_frames_of_the_device():
     assert cell.frame("d.k.j").parent == "d.B"
 
 
+def test_parallel_device_is_read_as_a_tree_with_open_loops():
+    inside = """<SerialChain name="l"><Joint name="a" type="Revolute"/>
+    <Joint name="b" type="Revolute" state="Passive"/></SerialChain><Frame name="tool"/>
+    <SerialChain name="r"><Joint name="c" type="Prismatic" refframe="B"/></SerialChain>
+    <Junction><Chains>l</Chains><Chains>r</Chains></Junction>"""
+    with pytest.warns(lw.LinkworkWarning, match="'d': the loops of a <ParallelDevice>"):
+        cell = device(inside, "ParallelDevice")
+
+    assert cell.devices == (lw.TreeDevice("d", "d.B", ("d.tool", "d.r.c")),)
+    assert cell.device("d").joint_names == ("d.l.a", "d.r.c")
+
+
 @pytest.mark.parametrize(
     ("attributes", "closed_form"),
     [

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
 
-from linkwork.errors import MOST_FINDINGS, ModelError, SourceLocation, nearest, shown
+from linkwork.errors import MOST_FINDINGS, ModelError, nearest, shown
 from linkwork.model.graph import cycles, joined
 from linkwork.model.pose import IDENTITY
 from linkwork.workcell.cell.devices import DeviceSpec
@@ -37,19 +36,6 @@ from linkwork.workcell.files.joints import (
     is_motion_property,
     read_frame,
 )
-
-Junction: TypeAlias = tuple[str, str, SourceLocation]  # two frames that coincide
-
-
-@dataclass(frozen=True, slots=True)
-class ParallelDevice:
-    """A parallel device as it is in the file."""
-
-    part: CellPart
-    name: str
-    frames: tuple[str, ...]  # full names; the first is the base
-    end: str
-    junctions: tuple[Junction, ...]
 
 
 @dataclass(slots=True)
@@ -91,10 +77,8 @@ class Collected:
     pending: dict[str, Pending] = field(default_factory=dict)  # by full name, in the file's order
     deferred: list[DeferredChange] = field(default_factory=list)
     helpers: set[str] = field(default_factory=set)  # frames that exist only for RobWork
-    # None for a <Robot> and a <ParallelDevice>
-    devices: dict[str, DeviceSpec | None] = field(default_factory=dict)
+    devices: dict[str, DeviceSpec | None] = field(default_factory=dict)  # None for a <Robot>
     device_parts: dict[str, CellPart] = field(default_factory=dict)
-    parallels: list[ParallelDevice] = field(default_factory=list)
     homes: dict[str, tuple[float, ...]] = field(default_factory=dict)  # q by device
     # pairs of frames that are not checked: elements, and their scopes
     setups: list[tuple[CellPart, Scope]] = field(default_factory=list)

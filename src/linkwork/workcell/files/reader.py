@@ -11,21 +11,16 @@ Masses    from dynamic workcells, see `dynamic`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from linkwork.errors import Finding, ModelError, model_error, nearest, shown
+from linkwork.errors import Finding, ModelError, nearest, shown
 from linkwork.io.folders import AllowedFolders, Folders, as_folders
 from linkwork.io.xml.documents import Source, namespace_of
-from linkwork.model.model import Model
-from linkwork.model.parts import Constraint, Joint, Link
-from linkwork.workcell.cell.devices import RobotDevice
 from linkwork.workcell.cell.frames import WORLD, CellFrame
-from linkwork.workcell.cell.robots import Placement, joint_of, place_robot
+from linkwork.workcell.cell.robots import place_robot
 from linkwork.workcell.files.collect import (
     Collected,
-    ParallelDevice,
     Pending,
     report_missing_parents,
     resolve,
@@ -188,11 +183,6 @@ def _build(cell: Collected, name: str) -> WorkCell | None:
                 frames += added
             else:
                 frames.append(content)
-        for parallel in cell.parallels:
-            by_name = {frame.name: frame for frame in frames}
-            changed, devices[parallel.name] = _place_parallel(parallel, by_name)
-            by_name |= {frame.name: frame for frame in changed}
-            frames = list(by_name.values())
         specs = tuple(device for device in devices.values() if device is not None)
         pairs = tuple(excluded_pairs(cell.setups, frames))
         return _with_homes(WorkCell(name, tuple(frames), specs, pairs), cell)
@@ -208,10 +198,8 @@ def _build(cell: Collected, name: str) -> WorkCell | None:
 def _with_homes(workcell: WorkCell, cell: Collected) -> WorkCell:
     """Return the cell with the home positions of devices from the file as default state."""
     frames = {frame.name: frame for frame in workcell.frames}
-    for name, of_file in cell.homes.items():
+    for name, home in cell.homes.items():
         device = workcell.device(name)
-        joints = [frames[joint] for joint in device.joint_names]
-        home = _with_passive(cell, name, of_file, joints)
         if len(home) != device.nq:
             text = f"Q 'Home': expected {device.nq} numbers, got {len(home)}"
             location = cell.device_parts[name].location
@@ -223,107 +211,3 @@ def _with_homes(workcell: WorkCell, cell: Collected) -> WorkCell:
             frames[joint] = replace(frames[joint], home=home[start : start + size])
             start += size
     return replace(workcell, frames=tuple(frames.values())) if cell.homes else workcell
-
-
-def _with_passive(
-    cell: Collected, name: str, home: tuple[float, ...], joints: Sequence[CellFrame]
-) -> tuple[float, ...]:
-    """Add zeros for passive joints to the home position of a parallel device, if needed."""
-    part = next((one.part for one in cell.parallels if one.name == name), None)
-    active = [frame for frame in joints if frame.motion and frame.motion.active]
-    if part is None or len(active) == len(joints) or len(home) != sum(f.size for f in active):
-        return home
-    part.warning("Q 'Home' has the active joints only; the passive ones are at zero")
-    values = iter(home)
-    return tuple(
-        next(values) if frame in active else 0.0 for frame in joints for _ in range(frame.size)
-    )
-
-
-# Parallel devices become robots: their frames are links, the junctions pose constraints, and the
-# active joints have motors.
-
-
-def _place_parallel(
-    device: ParallelDevice, frames: Mapping[str, CellFrame]
-) -> tuple[list[CellFrame], RobotDevice]:
-    """Return the frames of a parallel device, each joint with its name in the robot, and the robot.
-
-    Raises:
-        ModelError: they do not form a robot.
-    """
-    own = [frames[name] for name in device.frames if name in frames]
-    base = own[0]
-    model = _parallel_model(device, own)
-    _, robot = place_robot(
-        model,
-        Placement(
-            name=device.name,
-            parent=str(base.parent),
-            parent_H_base=base.parent_H_frame,
-            base=_link(device, base.name),
-            end=_link(device, device.end),
-        ),
-    )
-    named = [
-        replace(frame, motion=replace(frame.motion, joint=_link(device, frame.name)))
-        if frame.motion
-        else frame
-        for frame in own
-    ]
-    return named, robot
-
-
-def _parallel_model(device: ParallelDevice, frames: Sequence[CellFrame]) -> Model:
-    return Model(
-        name=device.name,
-        links=tuple(
-            Link(
-                name=_link(device, frame.name),
-                inertia=frame.inertia,
-                visuals=frame.visuals,
-                collisions=frame.collisions,
-                location=frame.location,
-            )
-            for frame in frames
-        ),
-        joints=tuple(_parallel_joint(device, frame) for frame in frames[1:]),
-        constraints=tuple(
-            Constraint(
-                name=f"{_link(device, first)}_to_{_link(device, second)}",
-                kind="pose",
-                first=_link(device, first),
-                second=_link(device, second),
-                location=location,
-            )
-            for first, second, location in device.junctions
-        ),
-    )
-
-
-def _parallel_joint(device: ParallelDevice, frame: CellFrame) -> Joint:
-    """Return the joint between a frame and its parent.
-
-    Raises:
-        ModelError: the frame is movable, or not on a frame of the device.
-    """
-    name, location = _link(device, frame.name), frame.location
-    problem = ""
-    if frame.movable or frame.attachable:
-        problem = "is movable; the frames of a ParallelDevice are joints or fixed"
-    elif frame.parent not in device.frames:
-        problem = f"is on {frame.parent!r}, which is not a frame of its ParallelDevice"
-    if problem:
-        raise model_error(problem, f"frame {frame.name!r}", location)
-    depends = frame.motion and frame.motion.depends
-    more: dict[str, Any] = {"location": location}
-    if depends:
-        more["mimic"] = replace(depends, joint=_link(device, depends.joint))
-    elif frame.motion:
-        more["actuated"] = frame.motion.active
-    return joint_of(frame, name, _link(device, str(frame.parent)), name, **more)
-
-
-def _link(device: ParallelDevice, frame: str) -> str:
-    """Return the name of a frame of the device as a link: without the name of the device."""
-    return frame.removeprefix(f"{device.name}.")
