@@ -4,26 +4,101 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from tests.support.kindyn import on_numpy
 from tests.support.models import ALL_KINDS, BATCHES, assert_close, random_model, random_q
-from tests.support.pinocchio import Both, frame_index
+from tests.support.pinocchio import Both, frame_index, to_pinocchio
+from tests.support.real_robots import ROBOT_FILES, label, load_quietly
 from tests.support.spatial import pin
 
 import linkwork as lw
-from linkwork.compat.pinocchio import Conventions, to_pinocchio
+from linkwork.compat.pinocchio import Conventions
+from linkwork.model.graph import walk
 
 VELOCITIES = ("mixed", "body", "inertial")
+INVERTIBLE_KINDS = ("fixed", "revolute", "revolute_cos_sin", "prismatic", "helical")
+WITH_UNBOUNDED_REVOLUTE = {"centauro_description/centauro", "quadruped_description/quadruped"}
 STATES = [(True, velocity) for velocity in VELOCITIES] + [(False, "mixed")]
 
 
 def some_robot(seed, **options):
-    """Return a robot with every kind of joint, some traversed backwards."""
-    model = random_model(np.random.default_rng(seed), 10, mimic=False)
+    """Return a robot with every kind of joint, or one with another base than in its file."""
+    kinds = ALL_KINDS if seed % 3 == 0 else INVERTIBLE_KINDS
+    model = forward(random_model(np.random.default_rng(seed), 10, kinds, mimic=False))
     base = [None, model.link_names[-1], model.frames[0].name][seed % 3]
     return lw.KinDyn(model, base=base, **options)
+
+
+def forward(model):
+    """Exchange the links of joints that point to the base, as in no URDF file."""
+    outer = {
+        visit.joint.name: visit.link for visit in walk(model, model.default_base) if visit.joint
+    }
+    joints = [
+        replace(joint, first=joint.second, second=joint.first)
+        if joint.second != outer[joint.name]
+        else joint
+        for joint in model.joints
+    ]
+    return replace(model, joints=tuple(joints))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_kind_of_joint_has_the_same_dynamics(seed):
+    velocity = VELOCITIES[seed // 3 % 3]
+    kd = some_robot(seed, floating=seed % 4 != 3, representation=velocity)
+    pin_model = to_pinocchio(kd)
+
+    Both(kd, pin_model, seed=seed).assert_same(kd.model.frame_names, rtol=1e-12)
+    Both(kd, pin_model, Conventions(kd, pin_model)).assert_same((), rtol=1e-12)
+
+
+@pytest.mark.parametrize("path", ROBOT_FILES, ids=label)
+def test_every_real_robot_agrees_with_the_one_that_pinocchio_reads(path):
+    kd = lw.KinDyn(load_quietly(path, mimic=False))
+    theirs = pin.buildModelFromUrdf(str(path), pin.JointModelFreeFlyer())
+    theirs.gravity.linear = np.array(kd.gravity)
+
+    maps = Conventions(kd, theirs)
+
+    if label(path) not in WITH_UNBOUNDED_REVOLUTE:  # see docs/pinocchio.md
+        assert Conventions(kd).slices == maps.slices
+    frames = np.random.default_rng(1).choice(kd.model.link_names, 3)
+    Both(kd, theirs, maps).assert_same(frames, rtol=1e-12)
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+@pytest.mark.parametrize("massless", [False, True])
+def test_counts_of_links_and_joints(fixed, massless):
+    """links + 1 = nbodies and joints + 2 = njoints hold only without fixed and massless links."""
+    body = lw.Inertia(1.0, (0, 0, 0), (1, 0, 0, 1, 0, 1))
+    builder = lw.ModelBuilder("three")
+    for name in "abc":
+        builder.add_link(name, inertia=lw.Inertia() if massless and name == "c" else body)
+    builder.add_joint("j", "fixed" if fixed else "revolute", "a", "b")
+    builder.add_joint("k", "revolute", "b", "c")
+    model = builder.build()
+
+    there = pin.buildModelFromXML(lw.dump_urdf(model), pin.JointModelFreeFlyer())
+
+    assert there.njoints == len(model.joints) + 2 - fixed
+    assert there.nbodies == len(model.links) + 1 - fixed - massless
+
+
+def test_the_center_of_mass_of_pinocchio_excludes_bodies_on_the_universe():
+    """See docs/pinocchio.md: with a fixed base it is that of the moving links only."""
+    kd = lw.KinDyn(lw.load(lw.robots.path("arm"), mimic=False), floating=False)
+    there, q = pin.buildModelFromUrdf(lw.robots.path("arm")), kd.random(seed=0)
+    base = kd.model.link(kd.base).inertia
+    com = pin.centerOfMass(there, there.createData(), Conventions(kd).q_to_pinocchio(q))
+    moving = kd.total_mass - base.mass
+    assert base.mass > 1
+    assert pin.computeTotalMass(there) == pytest.approx(moving, rel=1e-14)
+    both = (moving * com + base.mass * np.array(base.com)) / kd.total_mass
+    assert_close(kd.com(q), both, 1e-12)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -53,8 +128,8 @@ def test_maps_and_their_inverses(seed, floating, velocity):
 @pytest.mark.parametrize("velocity", VELOCITIES)
 def test_velocities_are_rates_of_positions(kind, velocity):
     """Integrating v in Pinocchio for a short time agrees with linkwork's positions."""
-    model = random_model(np.random.default_rng(5), 5, (kind, "revolute"), mimic=False)
-    kd = lw.KinDyn(model, base=model.link_names[2], representation=velocity)
+    model = forward(random_model(np.random.default_rng(5), 5, (kind, "revolute"), mimic=False))
+    kd = lw.KinDyn(model, representation=velocity)
     pin_model, maps = to_pinocchio(kd), Conventions(kd)
     q = random_q(kd.layout, np.random.default_rng(1))
     nu = np.random.default_rng(2).normal(size=kd.nv) * 3
@@ -174,6 +249,7 @@ def test_importing_the_maps_does_not_import_pinocchio():
     code = """
 import sys, linkwork as lw
 from linkwork.compat.pinocchio import Conventions
+from linkwork.model.graph import walk
 kd = lw.KinDyn(lw.robots.load("humanoid"))
 Conventions(kd).q_to_pinocchio(kd.neutral())
 print("pinocchio" in sys.modules)
@@ -184,7 +260,7 @@ print("pinocchio" in sys.modules)
 
 class TestErrors:
     def test_a_fixed_base_and_a_floating_one(self):
-        kd = lw.KinDyn(lw.robots.load("arm"), floating=False)
+        kd = lw.KinDyn(lw.robots.load("cartpole"), floating=False)
         with pytest.raises(ValueError, match=r"Pinocchio model floats.* is fixed"):
             Conventions(kd, to_pinocchio(kd.replace(floating=True)))
 
@@ -198,7 +274,12 @@ class TestErrors:
         bound, free = lw.robots.load("arm"), lw.load(lw.robots.path("arm"), mimic=False)
         message = "'right_finger_slide' mimics 'left_finger_slide'.*mimic=False.*mimic=True"
         with pytest.raises(ValueError, match=message):
-            Conventions(lw.KinDyn(bound), to_pinocchio(free))
+            Conventions(lw.KinDyn(bound), to_pinocchio(lw.KinDyn(free)))
+
+    def test_a_joint_with_other_coordinates_from_the_other_side(self):
+        model = forward(random_model(np.random.default_rng(0), 3, ("spherical",), mimic=False))
+        with pytest.raises(lw.ModelError, match="spherical joint cannot be turned around"):
+            Conventions(lw.KinDyn(model, base=model.link_names[-1]))
 
     def test_a_joint_of_another_kind(self):
         def robot(kind):

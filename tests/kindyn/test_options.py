@@ -8,10 +8,10 @@ import warnings
 import numpy as np
 import pytest
 from tests.support.models import assert_close, random_model
+from tests.support.pinocchio import to_pinocchio
 from tests.support.spatial import pin
 
 import linkwork as lw
-from linkwork.compat.pinocchio import to_pinocchio
 from linkwork.mechanics.base import REPRESENTATIONS
 
 ARM = lw.robots.load("arm")
@@ -272,7 +272,8 @@ def test_forward_dynamics_of_a_placed_base_undoes_inverse_dynamics():
 
 @pytest.mark.peers
 def test_pinocchio_sees_a_placed_base_where_it_is():
-    kd = lw.KinDyn(ARM, floating=False, base_pose=PLACED, representation="body")
+    arm = lw.load(lw.robots.path("arm"), mimic=False)
+    kd = lw.KinDyn(arm, floating=False, base_pose=PLACED, representation="body")
     there = to_pinocchio(kd)
     data = there.createData()
     pin.framesForwardKinematics(there, data, pin.neutral(there))

@@ -1,4 +1,4 @@
-"""A robot in some state in linkwork and in Pinocchio, and the quantities of both."""
+"""A robot in linkwork and in Pinocchio, and the quantities of both in some state."""
 
 from __future__ import annotations
 
@@ -8,6 +8,70 @@ from tests.support.models import assert_close, random_q
 from tests.support.spatial import pin
 
 from linkwork.compat.pinocchio import Conventions
+from linkwork.model.joints import plane_basis
+from linkwork.model.joints.kind import axes_across
+
+
+def to_pinocchio(kd):
+    """Build a Pinocchio model with all kinds of joints, of which URDF has only some.
+
+    The axis of Pinocchio's planar joints, and of its joints of (cos, sin), is z.
+    """
+    model, tree = pin.Model(), kd.tree
+    model.gravity.linear = np.array(kd.gravity)
+    bodies = {joint.name: body for body, _, joint in tree.outward()}
+    base = (
+        model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "root_joint")
+        if kd.floating
+        else 0
+    )
+    poses = {0: (base, kd.layout.base_pose.matrix())}  # by body: its joint there, joint_H_body
+    order = [one.name for one in Conventions(kd).slices if one.name]
+    for name in order:
+        joint, body = kd.model.joint(name), bodies[name]
+        parent, parent_H_body = poses[tree.parents[body]]
+        axis = (-1.0 if tree.backwards[body] else 1.0) * np.array(joint.axis)
+        kind, rotation = _kind(joint, axis)
+        placement = pin.SE3(parent_H_body @ tree.parent_H_joint[body] @ rotation)
+        index = model.addJoint(parent, kind, placement, name)
+        there = model.joints[index]
+        model.armature[there.idx_v : there.idx_v + there.nv] = joint.armature
+        poses[body] = index, np.linalg.inv(rotation) @ tree.joint_H_body[body]
+    for k, name in enumerate(kd.model.frame_names):
+        joint, joint_H_body = poses[tree.frame_bodies[k]]
+        placement = pin.SE3(joint_H_body @ tree.body_H_frame[k])
+        inertia = pin.Inertia.Zero()
+        if name in kd.model.link_names:
+            body = kd.model.link(name).inertia
+            inertia.mass, inertia.lever, inertia.inertia = (
+                body.mass,
+                np.array(body.com),
+                body.matrix(),
+            )
+        model.addFrame(pin.Frame(name, joint, 0, placement, pin.BODY, inertia))
+    return model
+
+
+def _kind(joint, axis):
+    """Return a joint of Pinocchio, and the pose that rotates its axis there."""
+    unbounded = joint.kind == "revolute_cos_sin" or (
+        joint.kind == "revolute" and np.isinf([joint.limits.lower, joint.limits.upper]).all()
+    )
+    rotation = np.eye(4)
+    if joint.kind == "planar" or unbounded:
+        rotation[:3, :3] = np.column_stack([plane_basis(axis), axis])
+    if unbounded:
+        return pin.JointModelRUBZ(), rotation
+    kinds = {
+        "universal": lambda: pin.JointModelUniversal(axis, np.array(axes_across(joint.axis)[0])),
+        "planar": pin.JointModelPlanar,
+        "spherical": pin.JointModelSpherical,
+        "floating": pin.JointModelFreeFlyer,
+        "helical": lambda: pin.JointModelHelicalUnaligned(axis, joint.pitch),
+        "prismatic": lambda: pin.JointModelPrismaticUnaligned(axis),
+        "revolute": lambda: pin.JointModelRevoluteUnaligned(axis),
+    }
+    return kinds[joint.kind](), rotation
 
 
 class Both:
@@ -35,13 +99,8 @@ class Both:
         return self.mass_matrix(), self._rnea(q, v, 0 * v), self._rnea(q, v, self.a)
 
     def mass_matrix(self):
-        """Mass matrix of Pinocchio; by RNEA if joints mimic, as its CRBA may then be wrong."""
-        if not len(self.pin_model.mimicking_joints):
-            M = pin.crba(self.pin_model, self.data, self.q_there)
-            return np.triu(M) + np.triu(M, 1).T
-        q, rest = self.q_there, 0 * self.v
-        g = self._rnea(q, rest, rest)
-        return np.array([self._rnea(q, rest, column) - g for column in np.eye(len(rest))]).T
+        M = pin.crba(self.pin_model, self.data, self.q_there)
+        return np.triu(M) + np.triu(M, 1).T
 
     def _rnea(self, q, v, a):
         return pin.rnea(self.pin_model, self.data, q, v, a).copy()

@@ -1,4 +1,4 @@
-"""Exact maps between the vectors of linkwork and of Pinocchio, and models for Pinocchio.
+"""Exact maps between the vectors of linkwork and of Pinocchio.
 
               linkwork                                   Pinocchio
 q             [position, quaternion w x y z, s]          [position, quaternion x y z w, joints]
@@ -8,8 +8,7 @@ joints        in the order of the file                   depth first, siblings i
 continuous    one angle                                  (cos, sin)
 planar        x, y, angle                                x, y, cos, sin
 
-`import linkwork.compat.pinocchio` does not import Pinocchio; `to_pinocchio` does.
+This module does not import Pinocchio.
 """
 
 from linkwork.compat.pinocchio.conventions import Conventions as Conventions
-from linkwork.compat.pinocchio.models import to_pinocchio as to_pinocchio

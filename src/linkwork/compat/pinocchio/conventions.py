@@ -3,10 +3,6 @@
 All maps follow from the matrix T with v = T nu: a = T nu_dot + T_dot nu, tau_here = T^T tau,
 J_here = J T, M_here = T^T M T, h_here = T^T (h + M T_dot nu). T_dot nu is nonzero only in the mixed
 representation: (-R^T (w x v); 0) for the base.
-
-A joint with several coordinates that is traversed backwards, from its second link to its first,
-has the inverse motion in Pinocchio: with M its motion here, the velocity there is -Ad(M) nu. The
-derivative of this map along the motion is zero, as nu x nu = 0.
 """
 
 from __future__ import annotations
@@ -26,10 +22,8 @@ from linkwork.engine.symbolic.arrays import (
     cos,
     cross,
     join,
-    matrix,
     matvec,
     sin,
-    stack,
     transpose,
 )
 from linkwork.errors import ArgumentError, ShapeError, shown
@@ -53,7 +47,7 @@ class Conventions:
     Args:
         kd: the robot, its base and its velocity representation.
         pin_model: a `pinocchio.Model` of the same robot. If not given, the order is that of the
-            model that Pinocchio reads from the same URDF and that `to_pinocchio` builds.
+            model that Pinocchio reads from the same URDF.
     """
 
     kd: KinDyn
@@ -211,10 +205,8 @@ def _checked(value: ArrayLike, name: str, size: int, rows: int | str | None = No
 
 def _position_there(joint: JointSlices, theta: Array) -> Array:
     """Convert the position of a joint to Pinocchio's representation."""
-    if joint.backwards:
-        theta = _reversed(joint, theta)
     match joint.form:
-        case "same" | "two_angles":
+        case "same":
             return theta
         case "angle_cos_sin":
             return join([cos(theta), sin(theta)])
@@ -231,19 +223,18 @@ def _position_there(joint: JointSlices, theta: Array) -> Array:
 def _position_here(joint: JointSlices, theta: Array) -> Array:
     """Convert the position of a joint to linkwork's; the inverse up to full rotations."""
     match joint.form:
-        case "same" | "two_angles":
-            position = theta
+        case "same":
+            return theta
         case "angle_cos_sin":
-            position = np.arctan2(theta[..., 1:], theta[..., :1])
+            return np.arctan2(theta[..., 1:], theta[..., :1])
         case "cos_sin_angle":
-            position = join([cos(theta), sin(theta)])
+            return join([cos(theta), sin(theta)])
         case "planar":
-            position = join([theta[..., :2], np.arctan2(theta[..., 3:], theta[..., 2:3])])
+            return join([theta[..., :2], np.arctan2(theta[..., 3:], theta[..., 2:3])])
         case "quaternion":
-            position = np.roll(theta, 1, axis=-1)
+            return np.roll(theta, 1, axis=-1)
         case "free":
-            position = join([theta[..., :3], np.roll(theta[..., 3:], 1, axis=-1)])
-    return _reversed(joint, position) if joint.backwards else position
+            return join([theta[..., :3], np.roll(theta[..., 3:], 1, axis=-1)])
 
 
 def _block(joint: JointSlices, theta: Array, velocity: str, *, inverse: bool) -> Array:
@@ -259,43 +250,4 @@ def _block(joint: JointSlices, theta: Array, velocity: str, *, inverse: bool) ->
         position = theta[..., :3] if velocity == "inertial" else np.zeros(3)
         world_H_base = se3.pose(quat.to_rotation(theta[..., 3:]), position)
         return motion.motion_transform(world_H_base if inverse else se3.inverse(world_H_base))
-    if joint.backwards:
-        return _backward_block(joint, _reversed(joint, theta) if inverse else theta)
     return np.eye(joint.v_there.stop - (joint.v_there.start or 0))
-
-
-def _reversed(joint: JointSlices, theta: Array) -> Array:
-    """Return the position of the inverse motion."""
-    match joint.form:
-        case "two_angles":  # the second axis comes first
-            return -theta[..., ::-1]
-        case "planar":
-            angle = theta[..., 2]
-            position = matvec(transpose(_rotation(angle)), theta[..., :2])
-            return join([-position, -angle[..., None]])
-        case "free":
-            wxyz = quat.conjugate(theta[..., 3:])
-            return join([-matvec(quat.to_rotation(wxyz), theta[..., :3]), wxyz])
-        case _:
-            return quat.conjugate(theta)
-
-
-def _backward_block(joint: JointSlices, theta: Array) -> Array:
-    """Return -Ad(M), in the velocity coordinates of the joint."""
-    match joint.form:
-        case "two_angles":
-            return np.array([[0.0, -1.0], [-1.0, 0.0]])
-        case "planar":
-            c, s = cos(theta[..., 2]), sin(theta[..., 2])
-            x, y = theta[..., 0], theta[..., 1]
-            return -matrix([[c, -s, y], [s, c, -x], [0 * c, 0 * c, 0 * c + 1]])
-        case "free":
-            pose = se3.pose(quat.to_rotation(theta[..., 3:]), theta[..., :3])
-            return -motion.motion_transform(pose)
-        case _:
-            return -quat.to_rotation(theta)
-
-
-def _rotation(angle: Array) -> Array:
-    c, s = cos(angle), sin(angle)
-    return stack([stack([c, -s]), stack([s, c])], axis=-2)

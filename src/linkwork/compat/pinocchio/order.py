@@ -1,8 +1,7 @@
 """The coordinates of each joint in Pinocchio's vectors, computed without Pinocchio.
 
 Order       depth first from the base, the joints of each link in alphabetical order, as in
-            Pinocchio's URDF reader; fixed joints have no coordinates
-Dependent   joints have none either; branches with their leaders come first, as Pinocchio requires
+            Pinocchio's URDF reader; fixed and dependent joints have no coordinates
 Angles      a revolute joint without bounds is (cos, sin) in Pinocchio, unless another joint
             mimics it
 
@@ -16,15 +15,12 @@ from dataclasses import dataclass
 from math import isinf
 from typing import Any, Literal, TypeAlias
 
-from linkwork.errors import ModelError, ValueRangeError, model_error, name_not_found
+from linkwork.errors import ValueRangeError, model_error, name_not_found
 from linkwork.kindyn import KinDyn
 from linkwork.model.graph import Visit, walk
-from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 
-Form: TypeAlias = Literal[
-    "same", "angle_cos_sin", "cos_sin_angle", "two_angles", "planar", "quaternion", "free"
-]
+Form: TypeAlias = Literal["same", "angle_cos_sin", "cos_sin_angle", "planar", "quaternion", "free"]
 
 BASE = ""  # name for the joint of a floating base, which is not a joint of the model
 FORMS: Mapping[tuple[str, int], Form] = {  # by kind here and number of coordinates there
@@ -34,12 +30,18 @@ FORMS: Mapping[tuple[str, int], Form] = {  # by kind here and number of coordina
     ("revolute_cos_sin", 2): "same",
     ("prismatic", 1): "same",
     ("helical", 1): "same",
-    ("universal", 2): "two_angles",
+    ("universal", 2): "same",
     ("planar", 4): "planar",
     ("spherical", 4): "quaternion",
     ("floating", 7): "free",
 }
-NQ_THERE: Mapping[str, int] = {"universal": 2, "planar": 4, "spherical": 4, "floating": 7}
+NQ_THERE: Mapping[str, int] = {
+    "revolute_cos_sin": 2,
+    "universal": 2,
+    "planar": 4,
+    "spherical": 4,
+    "floating": 7,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,45 +54,19 @@ class JointSlices:
     nu: slice
     q_there: slice
     v_there: slice
-    backwards: bool  # whether a joint with several coordinates is traversed from second to first
-
-
-@dataclass(frozen=True, slots=True)
-class Crossing:
-    """A joint, traversed from the link nearer to the base to the one beyond."""
-
-    joint: Joint
-    near: str
-    beyond: str
-
-
-def crossings(model: Model, base: str) -> tuple[Crossing, ...]:
-    """Return every joint, in the order in which Pinocchio would read them.
-
-    Raises:
-        ModelError: a joint depends on one that cannot come before it in depth-first order.
-    """
-    start = model.frame(base).link
-    before = _branches_before(model, start)
-    return tuple(
-        Crossing(visit.joint, str(visit.parent), visit.link)
-        for visit in walk(model, start, lambda visits: _branches(model, visits, before))
-        if visit.joint
-    )
-
-
-def joint_order(model: Model, base: str) -> tuple[str, ...]:
-    """Return the moving joints, including dependent ones, in the order of their indices there."""
-    joints = [crossing.joint for crossing in crossings(model, base)]
-    return tuple(joint.name for joint in joints if joint.kind != "fixed")
 
 
 def expected_slices(kd: KinDyn) -> tuple[JointSlices, ...]:
-    """Return slices for the model that Pinocchio reads from the same URDF, or `to_pinocchio`."""
+    """Return slices for the model that Pinocchio reads from the same URDF."""
     leaders = {follower.leader for follower in kd.layout.followers.values()}
-    names = [name for name in joint_order(kd.model, str(kd.base)) if kd.model.joint(name).nq]
-    sizes = [(name, nq_there(kd.model.joint(name), leaders)) for name in names]
-    return tuple(_slices(kd, sizes))
+    start = kd.model.frame(str(kd.base)).link
+    visited = [visit.joint for visit in walk(kd.model, start, _in_alphabetical_order)]
+    joints = [joint for joint in visited if joint and joint.nq]
+    return tuple(_slices(kd, [(joint.name, nq_there(joint, leaders)) for joint in joints]))
+
+
+def _in_alphabetical_order(visits: Sequence[Visit]) -> list[Visit]:
+    return sorted(visits, key=lambda visit: visit.joint.name if visit.joint else "")
 
 
 def slices_in(kd: KinDyn, pin_model: Any) -> tuple[JointSlices, ...]:
@@ -125,79 +101,25 @@ def is_free_flyer(pin_model: Any) -> bool:
 
 def nq_there(joint: Joint, leaders: set[str]) -> int:
     """Return the number of position coordinates of a joint in Pinocchio."""
-    return NQ_THERE.get(joint.kind, 2 if is_cos_sin_there(joint, leaders) else 1)
-
-
-def is_cos_sin_there(joint: Joint, leaders: set[str]) -> bool:
-    """Return whether Pinocchio represents the angle of a joint as (cos, sin)."""
-    if joint.kind != "revolute":
-        return joint.kind == "revolute_cos_sin"
     unbounded = isinf(joint.limits.lower) and isinf(joint.limits.upper)
-    return unbounded and joint.name not in leaders and not joint.mimic
-
-
-def _branches(model: Model, visits: Sequence[Visit], before: Mapping[str, set[str]]) -> list[Visit]:
-    """Sort the joints from a link outward in the order in which Pinocchio visits them."""
-    remaining = {visit.joint.name: visit for visit in visits if visit.joint}
-    order: list[Visit] = []
-    while remaining:
-        ready = [name for name in remaining if not before.get(name, set()) & remaining.keys()]
-        if not ready:
-            raise _no_order(model, min(remaining))
-        order.append(remaining.pop(min(ready)))
-    return order
-
-
-def _branches_before(model: Model, start: str) -> dict[str, set[str]]:
-    """For each first joint of a branch, return those of the same link that must come before it.
-
-    Where the paths to a dependent joint and to its leader diverge, the leader's branch comes first.
-    """
-    before: dict[str, set[str]] = {}
-    dependent = {joint.name: joint.mimic.joint for joint in model.joints if joint.mimic}
-    paths = _paths(model, start) if dependent else {}
-    for name, leader in dependent.items():
-        diverging = [(a, b) for a, b in zip(paths[leader], paths[name], strict=False) if a != b]
-        if diverging:
-            first, second = diverging[0]
-            before.setdefault(second, set()).add(first)
-        elif len(paths[name]) < len(paths[leader]):
-            raise _no_order(model, name)
-    return before
-
-
-def _paths(model: Model, start: str) -> dict[str, tuple[str, ...]]:
-    """Return the joints from the base to each joint, including itself."""
-    to_link: dict[str, tuple[str, ...]] = {}
-    paths: dict[str, tuple[str, ...]] = {}
-    for link, parent, joint in walk(model, start):
-        to_link[link] = (*to_link[str(parent)], joint.name) if joint else ()
-        if joint:
-            paths[joint.name] = to_link[link]
-    return paths
-
-
-def _no_order(model: Model, name: str) -> ModelError:
-    mimic = model.joint(name).mimic
-    message = (
-        "Pinocchio requires every leader before the joints that mimic it; there is no such order"
-    )
-    if mimic:
-        message = f"mimics {mimic.joint!r}, which is beyond it; Pinocchio requires it to come first"
-    return model_error(message, f"joint {name!r}")
+    is_continuous = joint.kind == "revolute" and unbounded and joint.name not in leaders
+    return NQ_THERE.get(joint.kind, 2 if is_continuous else 1)
 
 
 def _slices(kd: KinDyn, sizes: list[tuple[str, int]]) -> Iterator[JointSlices]:
-    """Yield consecutive slices, from the number of position coordinates of each joint."""
+    """Yield consecutive slices, from the number of position coordinates of each joint.
+
+    Raises:
+        ModelError: a joint is traversed backwards, which changes the meaning of its coordinates.
+    """
     layout, start_q, start_v = kd.layout, 0, 0
     if kd.floating:
-        yield JointSlices(BASE, "free", slice(7), slice(6), slice(7), slice(6), backwards=False)
+        yield JointSlices(BASE, "free", slice(7), slice(6), slice(7), slice(6))
         start_q, start_v = 7, 6
-    reversed_joints = {
-        joint.name
-        for joint, backwards in zip(kd.tree.joints, kd.tree.backwards, strict=True)
-        if joint and backwards and joint.nv > 1
-    }
+    for joint, backwards in zip(kd.tree.joints, kd.tree.backwards, strict=True):
+        if joint and backwards and not joint.motion_kind.inverse_is_opposite:
+            message = f"a {joint.kind} joint cannot be turned around with the same coordinates"
+            raise model_error(message, f"joint {joint.name!r}")
     for name, nq in sizes:
         joint = kd.model.joint(name)
         yield JointSlices(
@@ -207,7 +129,6 @@ def _slices(kd: KinDyn, sizes: list[tuple[str, int]]) -> Iterator[JointSlices]:
             layout.nu[name],
             slice(start_q, start_q + nq),
             slice(start_v, start_v + joint.nv),
-            backwards=name in reversed_joints,
         )
         start_q, start_v = start_q + nq, start_v + joint.nv
 
