@@ -8,6 +8,7 @@ import subprocess
 import sys
 from functools import cache
 
+import numpy as np
 import pytest
 from tests.support.loop_programs import loop_program
 
@@ -43,7 +44,24 @@ def program_of(name):
         return lw.KinDyn(lw.robots.load("arm")).forward_dynamics.program
     if name == "staged in pieces":
         return lw.KinDyn(lw.robots.load("quadruped")).inverse_dynamics.jacobian("q").program
+    if name == "a loop of many values":
+        return many_values.program
     return loop_program(1, n=9, length=900)
+
+
+@lw.compile(x=200)
+def many_values(x):
+    """A loop that 200 earlier values are copied to, one by one, in a long program."""
+    y = x * np.roll(x, 1)
+    for _ in range(6):
+        y = y + 0.1 * np.sin(np.roll(y, 7))
+    a, _ = lw.repeat(
+        9,
+        lambda s: (s[0] * y[:3] + y.sum(), s[1] + 1.0),
+        (x[:3], x[0]),
+        condition=lambda s: s[1] < 3.0,
+    )
+    return a
 
 
 def frames(ir, level):
@@ -74,7 +92,9 @@ def pieces_of(cut, prefix="", full="f"):
         yield from pieces_of(part.body, f"{name}.", name)
 
 
-@pytest.mark.parametrize("name", ["staged", "tiled", "staged in pieces", "loops"])
+@pytest.mark.parametrize(
+    "name", ["staged", "tiled", "staged in pieces", "loops", "a loop of many values"]
+)
 @pytest.mark.parametrize(("width", "scalar", "level"), CODE)
 def test_frames_are_no_larger_than_estimated(name, width, scalar, level):
     program, lanes = program_of(name), Lanes(width, scalar, has_short_offsets())

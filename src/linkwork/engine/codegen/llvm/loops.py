@@ -37,8 +37,9 @@ class _LoopPrinter:
         self._program = part.body.program
         self._operands = scalar_operands(self._program)
         self._is_cut = len(part.body.pieces) > 1
+        inputs = part.inputs
         self._inputs = {  # by INPUT step
-            step: part.inputs[args[0]]
+            step: inputs[args[0]]
             for step, (op, *args) in enumerate(self._program.steps)
             if op is Op.INPUT
         }

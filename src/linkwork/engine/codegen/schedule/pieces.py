@@ -89,19 +89,23 @@ def pieces_of(
     operands = scalar_operands(program)
     longest = LONGEST_UNCUT if longest is None else longest
     count = 1 if n <= longest else ceil(n / min(LONGEST_PIECE, piece or LONGEST_PIECE))
+    crowded = 0  # a step of a piece with a large stack frame, which is estimated first next time
     while True:
         size = max(ceil(n / count), 1)
         ranges = [range(start, min(start + size, n)) for start in range(0, max(n, 1), size)]
         used = [set(chain(*operands[steps.start : steps.stop])) for steps in ranges]
         _add_stores(program, used, size, staged)
-        frames = [0] * len(ranges)
+        frames, is_small = [0] * len(ranges), True
         if lanes is not None:
-            is_loop = len(ranges) == 1
-            frames = [
-                frame_bytes(program, operands, steps, values, lanes, is_loop=is_loop)
-                for steps, values in zip(ranges, used, strict=True)
-            ]
-        if size <= SHORTEST_PIECE or lanes is None or max(frames) <= most_stack:
+            first = crowded // size
+            for index in chain(range(first, len(ranges)), range(first)):
+                steps, is_loop = ranges[index], len(ranges) == 1
+                own = frame_bytes(program, operands, steps, used[index], lanes, is_loop=is_loop)
+                frames[index], is_small = own, size <= SHORTEST_PIECE or own <= most_stack
+                if not is_small:
+                    crowded = steps.start + len(steps) // 2
+                    break
+        if lanes is None or is_small:
             return _pieces(program, ranges, used, frames, reserved)
         # Fewer, longer pieces pass fewer values. For code of one row, compile time matters more, so
         # the number of pieces grows faster.

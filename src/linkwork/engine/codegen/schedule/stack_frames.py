@@ -42,7 +42,12 @@ def frame_bytes(
         is_loop: whether the loop over rows is inside the function: then LLVM loads constants once.
     """
     start = steps.start
-    last = {step: max(step, start) for step in used if program.steps[step][0] is not Op.CONST}
+    passed = _passed(program, operands, steps)
+    last = {
+        step: max(step, start)
+        for step in used
+        if program.steps[step][0] is not Op.CONST and step not in passed
+    }
     for step in steps:
         if program.steps[step][0] is not Op.CONST:
             last.setdefault(step, step)
@@ -63,3 +68,13 @@ def frame_bytes(
         peak += len({program.steps[step][1] for step in used if program.steps[step][0] is Op.CONST})
     registers = lanes.bytes // 2  # AVX-512 has 32 registers of 64 bytes, AVX has 16 of 32 bytes
     return lanes.bytes * max(0, peak - registers)
+
+
+def _passed(program: Program, operands: Sequence[Sequence[int]], steps: range) -> set[int]:
+    """Return the earlier values that only loops use, to which they are copied one by one."""
+    loops = [step for step in steps if program.steps[step][0] is Op.LOOP]
+    if not loops:
+        return set()
+    others = (operands[step] for step in steps if step not in loops)
+    passed = {value for step in loops for value in operands[step] if value < steps.start}
+    return passed.difference(*others)
