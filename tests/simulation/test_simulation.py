@@ -416,6 +416,25 @@ def test_bad_input_is_explained(quadruped):
         quadruped.state(q=quadruped.state().q, qpos=quadruped.state().q)
 
 
+@pytest.mark.parametrize("wrong", [None, "x", 5, (), np.zeros(3), np.full((4, 5), 1j), [object()]])
+def test_wrong_states_are_errors_of_every_method(wrong):
+    sim = lw.Simulation(ball(), ground=True)
+    x = sim.state(batch=2)
+    methods = [sim.qpos, sim.qvel, sim.place_on_ground]
+    methods += [lambda x: sim.linearize(x, []), lambda x: sim.rollout(x, np.zeros((3, 0)))]
+    for state in (wrong, (wrong, *x[1:]), x._replace(q=wrong), x._replace(nu=wrong)):
+        for method in methods:
+            with pytest.raises(lw.LinkworkError, match=r"^(x|q|nu|batch axes)\b"):
+                method(state)
+    for options in ({"batch": "many"}, {"batch": -1}, {"keyframe": np.zeros(2)}):
+        with pytest.raises(lw.ArgumentError, match=f"^{[*options][0]}: expected"):
+            sim.state(**options)
+    with pytest.raises(lw.ShapeError, match=r"q \(2,\), nu \(3,\)"):
+        sim.state(q=x.q, nu=np.zeros((3, 6)))
+    with pytest.raises(lw.LinkworkError, match="clearance"):
+        sim.place_on_ground(x, np.zeros(2))
+
+
 def test_single_precision_is_close(quadruped):
     sim = lw.Simulation(quadruped.model, ground=FEET, dt=0.002, friction=0.8, dtype=np.float32)
     x, u = standing(quadruped, 16)

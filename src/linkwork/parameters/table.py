@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.engine.symbolic.arrays import Array, as_array
+from linkwork.engine.symbolic.arrays import Array, batch_of
 from linkwork.errors import ArgumentError, FrozenError, ShapeError, name_not_found, shown
 from linkwork.model.model import Model
+from linkwork.model.numbers import as_floats, instance
 from linkwork.parameters.descriptions import Entry, JointDynamicsParameter, Parameter
 from linkwork.parameters.scenes import SceneParameter
 from linkwork.parameters.variation import Variation
@@ -124,15 +125,17 @@ class ParameterTable(Mapping[str, slice]):
         """Return the values (..., size) of the model, except for those given by name."""
         nominal = np.array([x for entry in self.entries for x in entry.values], dtype=np.float64)
         replacements: dict[str, Array] = {}
-        for name, value in (values or {}).items():
-            span, array = self[name], as_array(value, name)
+        given = {} if values is None else instance(values, Mapping, "values")  # pyright: ignore
+        for name, value in given.items():
+            span, array = self[name], as_floats(value, name)
             size = span.stop - span.start
             if size == 1 and array.shape[-1:] != (1,):
                 array = array[..., None]
             if array.shape[-1:] != (size,):
                 raise ShapeError(f"{name}: expected (..., {size}), got {np.shape(value)}")
             replacements[name] = array
-        batch = np.broadcast_shapes(*(array.shape[:-1] for array in replacements.values()))
+        arrays = list(replacements.values())
+        batch = batch_of(list(replacements), [array.shape[-1:] for array in arrays], arrays)
         vector = np.broadcast_to(nominal, (*batch, self.size)).copy()
         for name, array in replacements.items():
             vector[..., self[name]] = array

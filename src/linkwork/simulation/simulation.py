@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from math import inf
+from numbers import Integral
 from os import PathLike
 from typing import Any
 
@@ -12,13 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.engine.cached_property import cached_property
-from linkwork.engine.symbolic.arrays import Array, as_array
+from linkwork.engine.symbolic.arrays import Array, as_array, batch_of
 from linkwork.errors import ArgumentError, ShapeError, name_not_found, shown, warn_once
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.inputs import PARAMETERS
 from linkwork.model.model import Model
-from linkwork.model.numbers import number
+from linkwork.model.numbers import as_floats, finite, number
 from linkwork.parameters.descriptions import Parameter
 from linkwork.simulation.constraints.solver import Settings
 from linkwork.simulation.contacts import n_slots, problem_of
@@ -205,7 +206,8 @@ class Simulation(SimulationCore):
         from linkwork.engine.kernel.rollout import rollout
 
         params = self._parameters_of_call(parameters)
-        return SimulationState(*rollout(self.step, tuple(x), controls, params=params, **options))
+        start = tuple(self._state(x))
+        return SimulationState(*rollout(self.step, start, controls, params=params, **options))
 
     def _parameters_of_call(self, parameters: ArrayLike | None) -> dict[str, ArrayLike]:
         if parameters is None and not self._descriptions:
@@ -222,7 +224,7 @@ class Simulation(SimulationCore):
             dx after the step = A dx + B du
         """
         inputs = ("q", "nu", "activation", "control")
-        given = self._parameters_of_call(parameters).values()
+        x, given = self._state(x), self._parameters_of_call(parameters).values()
         after = self.step(*x, u, *given)
         jacobians = iter(self.step.jacobian(*inputs)(*x, u, *given))
         rows = [[np.asarray(next(jacobians)) for _ in inputs] for _ in STATE[:3]]
@@ -304,13 +306,8 @@ class Simulation(SimulationCore):
         states = self._checked(
             "activation", key.activation or np.zeros(n) if activation is None else activation, n
         )
-        axes = () if batch is None else (batch,) if isinstance(batch, int) else tuple(batch)
-        common = np.broadcast_shapes(
-            *(array.shape[:-1] for array in (positions, velocities, states))
-        )
         parts = (positions, velocities, states, np.zeros(self.nv, self.dtype))
-        full = [np.broadcast_to(part, (*axes, *common, part.shape[-1])).copy() for part in parts]
-        return SimulationState(*full)
+        return _of_one_batch(parts, () if batch is None else _axes(batch))
 
     def place_on_ground(
         self, x: SimulationState, clearance: float = 0.0, parameters: ArrayLike | None = None
@@ -324,10 +321,11 @@ class Simulation(SimulationCore):
         """
         if not (self.floating and self.contacts):
             return x
-        given = self._parameters_of_call(parameters).values()
+        x, given = self._state(x), self._parameters_of_call(parameters).values()
+        height = finite(clearance, "clearance")
         now = self.forward(*x, np.zeros(self.n_controls), *given)
         upward = np.abs(now.contact_frames[..., 2, 0])  # entries of normals
-        rise = (clearance - now.distances) / np.maximum(upward, STEEP)
+        rise = (height - now.distances) / np.maximum(upward, STEEP)
         rise = np.where(upward > STEEP, rise, -np.inf)
         q = np.array(x.q)
         q[..., 2] += np.nan_to_num(rise.max(axis=-1), neginf=0.0)
@@ -340,11 +338,12 @@ class Simulation(SimulationCore):
 
     def qpos(self, x: SimulationState) -> Array:
         """Return q in MuJoCo's convention."""
-        return np.asarray(x.q) + self._references
+        return self._state(x).q + self._references
 
     def qvel(self, x: SimulationState) -> Array:
         """Return nu in MuJoCo's convention: the angular velocity of the base is in its own axes."""
-        return self._turned(np.asarray(x.q), np.asarray(x.nu), to_mujoco=True)
+        x = self._state(x)
+        return self._turned(x.q, x.nu, to_mujoco=True)
 
     def to_mjcf(self, path: str | PathLike[str] | None = None) -> str:
         """Return the simulation as MJCF, for MuJoCo: robot, ground, contacts, actuators, options.
@@ -355,6 +354,14 @@ class Simulation(SimulationCore):
         from linkwork.simulation.mjcf.write import write_simulation
 
         return write_simulation(self.model, self.scene, path)
+
+    def _state(self, x: Any) -> SimulationState:
+        """Check states; return arrays with the same batch axes."""
+        if not isinstance(x, tuple) or len(parts := tuple(x)) != len(STATE):  # pyright: ignore
+            raise ArgumentError(f"x: expected a SimulationState, got {shown(x)}")
+        sizes = (self.nq, self.nv, sum(map(has_activation, self.scene.actuators)), self.nv)
+        names = (one.name for one in STATE)
+        return _of_one_batch([self._checked(*one) for one in zip(names, parts, sizes, strict=True)])
 
     def _q_of(self, qpos: ArrayLike) -> Array:
         return self._checked("qpos", qpos, self.nq) - self._references
@@ -392,6 +399,8 @@ class Simulation(SimulationCore):
         keyframes = {key.name: key for key in self.scene.keyframes}
         if name is None:
             return keyframes.get(INITIAL, Keyframe(name=""))
+        if not isinstance(name, str):
+            raise ArgumentError(f"keyframe: expected a name, got {shown(name)}")
         if name in keyframes:
             return keyframes[name]
         named = {one.name for one in self.model.configurations}
@@ -400,7 +409,7 @@ class Simulation(SimulationCore):
         raise name_not_found("keyframe", name, [*keyframes, *named])
 
     def _checked(self, name: str, value: ArrayLike, size: int) -> Array:
-        array = np.asarray(as_array(value, name), self.dtype)
+        array = as_array(as_floats(value, name), name).astype(self.dtype, copy=False)
         if array.ndim < 1 or array.shape[-1] != size:
             raise ShapeError(f"{name}: expected shape (..., {size}), got {array.shape}")
         return array
@@ -423,6 +432,22 @@ def _supported(model: Model, scene: Scene, *, strict: bool) -> Scene:
         text = f"{model.name}: the simulation leaves out {first}{more}; `sim.ignored` lists them"
         warn_once(f"ignored of {model.name}: {scene.ignored}", text)
     return scene
+
+
+def _axes(batch: Any) -> tuple[int, ...]:
+    """Batch axes from their sizes, or from one size."""
+    axes = batch if isinstance(batch, tuple) else (batch,)
+    if any(isinstance(n, bool) or not isinstance(n, Integral) or int(n) < 0 for n in axes):
+        raise ArgumentError(f"batch: expected a number of rows or a tuple, got {shown(batch)}")
+    return axes
+
+
+def _of_one_batch(parts: Sequence[Array], axes: tuple[int, ...] = ()) -> SimulationState:
+    """States whose parts have the same batch axes, and some in addition."""
+    common = batch_of([one.name for one in STATE], [part.shape[-1:] for part in parts], parts)
+    shapes = [(*axes, *common, part.shape[-1]) for part in parts]
+    full = [np.broadcast_to(*one).copy() for one in zip(parts, shapes, strict=True)]
+    return SimulationState(*full)
 
 
 def _only(other: Any, name: str, value: Array) -> Array:

@@ -59,6 +59,19 @@ def test_written_robot_has_the_same_motion(name, ending, tmp_path):
         np.testing.assert_allclose((limits.lower, limits.upper), bounds, rtol=SINGLE)
 
 
+def test_written_ball_joints_keep_their_coordinates():
+    """Their frames are not turned toward an axis, which has no meaning for them."""
+    b = lw.ModelBuilder("ball")
+    for name in ("base", "arm"):
+        b.add_link(name, inertia=lw.solid_box(1.0, (0.1, 0.2, 0.3)))
+    mount = lw.Pose((0.1, 0.2, 0.3), (0.4, 0.5, 0.6))
+    b.add_joint("ball", "spherical", "base", "arm", first_H_joint=mount)
+    kd = lw.KinDyn(b.build(), floating=False)
+    written = lw.KinDyn(lw.load(lw.dump_usd(kd.model)), "base", floating=False)
+    q = kd.random(5, seed=0)
+    np.testing.assert_allclose(written.transform("arm", q), kd.transform("arm", q), atol=SINGLE)
+
+
 def test_shapes_are_written_at_their_poses():
     shapes = [lw.Box((1, 2, 3)), lw.Sphere(0.5), lw.Cylinder(0.2, 0.7), lw.Capsule(0.1, 0.4)]
     pose = lw.Pose((1, 2, 3), (0.4, -0.3, 0.2))

@@ -225,7 +225,8 @@ class _Writer:
         prim = schema.Define(self.stage, self._path(scope, joint.name))
         # the joint frame, turned so that its x axis is the axis of the joint
         turn = np.eye(4)
-        turn[:3, :3] = np.array([joint.axis, *axes_across(joint.axis)]).T
+        if joint.motion_kind.has_axis:
+            turn[:3, :3] = np.array([joint.axis, *axes_across(joint.axis)]).T
         frames = (
             (joint.first, joint.first_H_joint.matrix() @ turn),
             (joint.second, np.asarray(se3.inverse(joint.joint_H_second.matrix())) @ turn),
