@@ -288,13 +288,29 @@ def _integrated(now: Moment) -> list[Scalar]:
             implicit[k] = implicit.get(k, 0.0) - gain
     if not implicit:
         return list(now.nu_dot)
-    h = options.timestep
-    M = [list(row) for row in now.M]
+    # A x = M nu_dot with A = M + h D, and M (x - nu_dot) + h D x = 0 for its derivatives: they need
+    # neither those of the factors nor those of M, whose products are inverse dynamics
+    h, nu_dot = options.timestep, now.nu_dot
+    M = [[x if is_zero(x) else implicit_entry(x, 0.0) for x in row] for row in now.M]
+    pull = [inner_sparse(row, [implicit_entry(x, 0.0) for x in nu_dot]) for row in M]
     for k, damping in implicit.items():
-        M[k][k] = M[k][k] + h * damping
+        M[k][k] = M[k][k] + h * implicit_entry(damping, 0.0)
     solver = ContactProblem(now.world, M, [0.0] * len(M), (), ())
-    pull = [inner_sparse(row, now.nu_dot) for row in now.M]
-    return solver.solve(M, pull)
+    x = solver.solve(M, pull)
+    slower = [one - other for one, other in zip(x, nu_dot, strict=True)]
+    residual = inverse_dynamics(
+        problem.skeleton,
+        now.state.q,
+        None,
+        slower,
+        gravity=ZERO,
+        velocity="mixed",
+        joint_dynamics=now.armature,
+    )
+    for k, damping in implicit.items():
+        residual[k] = residual[k] + h * (damping * x[k])
+    pairs = zip(x, solver.solve(M, residual), strict=True)
+    return [implicit_entry(one, one - step) for one, step in pairs]
 
 
 def _with_equalities(
