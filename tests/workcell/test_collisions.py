@@ -161,6 +161,17 @@ def test_links_that_always_overlap_are_not_checked(name):
     assert cell.in_collision(cell.state())
 
 
+def test_a_frame_with_the_prefix_of_a_robot_is_not_one_of_its_links():
+    box = lw.Shape(lw.Box((1.0, 1.0, 1.0)))
+    builder = lw.ModelBuilder("r")
+    builder.add_link("a"), builder.add_link("b", collisions=[box])
+    builder.add_joint("j", "revolute", "a", "b", lower=-1, upper=1)
+    cell = lw.WorkCell("c").with_robot("r", builder.build(), parent_H_base=lw.Pose((0, 0, 0.1)))
+    cell = cell.with_frame("table", collisions=[box]).with_frame("r.box", collisions=[box])
+
+    assert ("r.b", "r.box") in cell.collisions(cell.state())
+
+
 def test_links_of_a_closed_loop_that_a_joint_connects_are_not_checked():
     model = five_bar()
     b = lw.ModelBuilder("loop")

@@ -224,3 +224,41 @@ def test_joints_outside_of_a_robot_that_depend_on_it_are_reported(rng):
         w = R.T @ [W[2, 1], W[0, 2], W[1, 0]]
         energy += 0.5 * (inertia.mass * v @ v + w @ inertia.matrix() @ w)
     assert_close(dyn.kinetic_energy(state, nu), energy, 1e-6)
+
+
+def test_dynamics_follow_changes_of_the_frames_of_a_robot(rng):
+    """Poses, axes and limits: the robot of the dynamics is that of forward kinematics."""
+    cell = lw.WorkCell("c").with_robot("arm", lw.robots.load("arm"))
+    changed = cell.with_changed("arm.forearm", parent_H_frame=lw.Pose((0.1, 0.2, 1), (0.3, 0, 0)))
+    changed = changed.with_changed("arm.elbow", axis=(0.0, 0.6, 0.8))
+    device, dynamics = changed.device("arm"), changed.dynamics("arm")
+    state = device.set_q(changed.state(), rng.normal(size=device.nq))
+
+    assert_close(dynamics.jacobian("arm.tool", state), device.base_J_end(state), rtol=1e-13)
+    tool = dynamics.kd.transform("tool", device.get_q(state), dynamics.parameters(state))
+    assert_close(tool, device.base_H_end(state), rtol=1e-13)
+
+    limited = cell.with_changed("arm.forearm", limits=lw.Limits(lower=-0.01, upper=0.01))
+    target = cell.device("arm").base_H_end(cell.device("arm").set_q(cell.state(), np.full(8, 0.3)))
+    result = limited.ik(limited.state(), {"arm.tool": target})
+    assert limited.device("arm").in_bounds(result.state, 1e-12)
+    with pytest.raises(lw.ArgumentError, match=r"'arm\.forearm' has another kind"):
+        cell.with_changed("arm.forearm", kind="prismatic").dynamics("arm")
+
+
+def test_robots_start_within_their_limits():
+    builder = lw.ModelBuilder("r")
+    builder.add_link("a"), builder.add_link("b", inertia=lw.solid_box(1.0, (0.1, 0.1, 0.1)))
+    builder.add_joint("j", "revolute", "a", "b", lower=0.5, upper=1.0)
+    cell = lw.WorkCell("c").with_robot("r", builder.build())
+    assert cell.values("r.b", cell.state()).tolist() == [0.5]
+    assert lw.load_workcell(lw.dump_workcell(cell)) == cell
+
+
+def test_parameters_of_a_state_are_read_only():
+    """They are kept for the next call with the same state."""
+    cell = lw.WorkCell("c").with_robot("arm", lw.robots.load("arm"))
+    dynamics, states = cell.dynamics("arm"), cell.state().broadcast(3)
+    for state in (cell.state(), states):
+        with pytest.raises(ValueError, match="read-only"):
+            dynamics.parameters(state)[...] = 1.0

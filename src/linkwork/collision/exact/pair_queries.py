@@ -23,7 +23,6 @@ from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError
 from linkwork.kindyn.kernels import KernelRequest, QuantityKernel, build_kernel
-from linkwork.model.parts import Link
 
 Partials = dict[str, Array]  # by input: (rows, size of the output, size of the input)
 
@@ -198,19 +197,23 @@ class PairQueries(Collider):
         return results
 
 
-def shape_pairs(links: Sequence[Link], poses: Sequence[Array]) -> list[tuple[Placed, Placed]]:
-    """Pairs of shapes of two links at poses (rows, 4, 4)."""
+def shape_pairs(
+    links: Sequence[Any], poses: Sequence[Array], kind: str = "link"
+) -> list[tuple[Placed, Placed]]:
+    """Pairs of shapes of two links, or frames of another kind, at poses (rows, 4, 4)."""
     first, second = (
-        [Placed(shape, at, f"link {link.name!r}") for shape in link.collisions]
+        [Placed(shape, at, f"{kind} {link.name!r}") for shape in link.collisions]
         for link, at in zip(links, poses, strict=True)
     )
     return list(product(first, second))
 
 
-def links_overlap(shapes: ShapeQueries, links: Sequence[Link], poses: Sequence[Array]) -> Array:
-    """(rows,) whether two links at poses (rows, 4, 4) overlap."""
+def links_overlap(
+    shapes: ShapeQueries, links: Sequence[Any], poses: Sequence[Array], kind: str = "link"
+) -> Array:
+    """(rows,) whether two links, or frames of another kind, at poses (rows, 4, 4) overlap."""
     overlap = np.zeros(len(poses[0]), dtype=bool)
-    for pair in shape_pairs(links, poses):
+    for pair in shape_pairs(links, poses, kind):
         left = (~overlap).nonzero()[0]
         if left.size:
             x, y = (one._replace(poses=one.poses[left]) for one in pair)

@@ -24,8 +24,6 @@ from linkwork.workcell.state.state import State, check_state
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from linkwork.workcell.cell.devices import DeviceSpec
-
 
 def cell_findings(
     frames: Sequence[CellFrame],
@@ -125,7 +123,7 @@ def _pair_findings(
 K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
-CACHE_SIZE = 256  # entries of a dictionary below; when it has more, it is emptied
+CACHE_SIZE = 256  # entries of a dictionary below; one more replaces the oldest
 
 
 class Results(dict[K, T]):
@@ -161,7 +159,7 @@ class Cache:
 def _stored(entries: dict[K, T], key: K, value: T) -> T:
     """Store a value; return the value that another thread has stored first, if any."""
     if len(entries) >= CACHE_SIZE:
-        entries.clear()
+        entries.pop(next(iter(entries)), None)  # the oldest
     return entries.setdefault(key, value)
 
 

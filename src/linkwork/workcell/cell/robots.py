@@ -86,11 +86,15 @@ def _link_frames(
         if visit.joint is not None:
             parent = placement.frame(str(visit.parent))
             pose, motion = _joint_frame(visit.joint, visit.link, placement, moves)
+        home: tuple[float, ...] = ()
+        if motion and motion.motion_kind.nq == 1:  # within its limits, as `KinDyn.neutral`
+            home = (min(max(0.0, motion.limits.lower), motion.limits.upper),)
         yield CellFrame(
             name=placement.frame(visit.link),
             parent=parent,
             parent_H_frame=pose,
             motion=motion,
+            home=home,
             inertia=link.inertia,
             visuals=link.visuals,
             collisions=link.collisions,

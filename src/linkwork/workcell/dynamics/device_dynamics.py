@@ -29,7 +29,7 @@ from linkwork.workcell.dynamics.loaded_robot import (
     carrier_names,
     check_state_options,
     columns_of,
-    warmup,
+    warm_movable_transform,
 )
 from linkwork.workcell.kinematics.device import device_of
 from linkwork.workcell.kinematics.device_joints import DeviceJoints
@@ -121,7 +121,7 @@ class CellDynamics:
     def warmup(self, *requests: Any) -> None:
         """Compile functions and wait for the result, as `KinDyn.warmup`."""
         self.kd.warmup(*requests)
-        warmup()
+        warm_movable_transform()
 
     # Quantities.
 
@@ -235,6 +235,7 @@ class CellDynamics:
         if self._rotation is None:
             more["gravity"] = self._gravity @ self.device.world_H_model(state)[..., :3, :3]
         kd, parameters = self._loaded.at(state, more)
+        parameters.flags.writeable = False  # the array is kept, and `parameters` returns it
         result = kd, q, parameters
         self._last = state, result
         return result

@@ -213,7 +213,7 @@ def prepare() -> None:
     _movable_transform()(np.zeros(10), pose, np.eye(3, 4))
 
 
-def warmup() -> None:
+def warm_movable_transform() -> None:
     """Wait for the optimized code of that step."""
     _movable_transform().warmup()
 

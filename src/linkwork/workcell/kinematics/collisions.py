@@ -15,20 +15,21 @@ Unchecked  Frames of one body; bodies that a joint connects, or the nearest fram
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, product
+from itertools import combinations
 from math import inf, pi
 from typing import TypeAlias
 
 import numpy as np
 
-from linkwork.collision.exact.queries import Meshes, Placed, ShapeQueries, check_meshes
+from linkwork.collision.exact.pair_queries import links_overlap, shape_pairs
+from linkwork.collision.exact.queries import Meshes, ShapeQueries, check_meshes, smallest
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.io.mesh_files import read_surface
 from linkwork.model.geometry import Geometry, Mesh, Primitive
 from linkwork.workcell.cell.data import CellData
-from linkwork.workcell.cell.devices import RobotDevice
+from linkwork.workcell.cell.devices import DeviceSpec, RobotDevice
 from linkwork.workcell.cell.frames import CellFrame
-from linkwork.workcell.cell.structure import parent_index
+from linkwork.workcell.cell.structure import frames_from, parent_index
 from linkwork.workcell.kinematics.fk import world_H_frames
 from linkwork.workcell.state.state import State, equal_rows, flat_rows
 
@@ -69,7 +70,8 @@ class CellCollisions:
         for k, (a, b) in enumerate(self.pairs):
             rows = checked[:, k].nonzero()[0]
             if rows.size:
-                distances[rows, k] = self._distance(a, b, poses[rows])
+                pairs = shape_pairs(*self._placed(a, b, poses[rows]), "frame")
+                distances[rows, k] = smallest(self._shapes.nearest(*pair) for pair in pairs)[:, 0]
         self._shapes.warn_of_hulls(self.cell.name)
         return distances.reshape(*state.batch_shape, len(self.pairs))
 
@@ -110,43 +112,23 @@ class CellCollisions:
         between = (H_b @ c_b - H_a @ c_a)[:, :3]
         return ~(np.linalg.norm(between, axis=-1) > r_a + r_b)
 
-    def _distance(self, a: int, b: int, poses: Array) -> Array:
-        """Compute the smallest distance of the shapes of two frames, (rows,)."""
-        least = np.full(len(poses), inf)
-        for pair in self._shape_pairs(a, b, poses):
-            d = self._shapes.nearest(*pair)[:, 0]
-            least = np.where((least <= d) | np.isnan(least), least, d)
-        return least
-
     def _overlap(self, a: int, b: int, poses: Array) -> Array:
         """Return whether the shapes of two frames overlap, (rows,)."""
-        overlaps = [self._shapes.overlap(*pair) for pair in self._shape_pairs(a, b, poses)]
-        return np.logical_or.reduce(overlaps)
+        return links_overlap(self._shapes, *self._placed(a, b, poses), "frame")
 
-    def _shape_pairs(self, a: int, b: int, poses: Array) -> list[tuple[Placed, Placed]]:
-        """Return pairs of shapes of two frames."""
-        first, second = (
-            [
-                Placed(shape, poses[:, self._column[k]], f"frame {self.cell.frame_names[k]!r}")
-                for shape in self.cell.frames[k].collisions
-            ]
-            for k in (a, b)
-        )
-        return list(product(first, second))
+    def _placed(self, a: int, b: int, poses: Array) -> tuple[list[CellFrame], list[Array]]:
+        """Return two frames and their poses (rows, 4, 4)."""
+        return [self.cell.frames[k] for k in (a, b)], [poses[:, self._column[k]] for k in (a, b)]
 
     def _always_overlapping(
         self, pairs: Sequence[tuple[int, int]], structure: _Structure
     ) -> set[tuple[int, int]]:
         """Return pairs of links of one robot that overlap in all of many random states."""
-        names, devices = self.cell.frame_names, self.cell.device_names
-        robots = {
-            k: max((one for one in devices if names[k].startswith(f"{one}.")), key=len, default="")
-            for k in self.frames
-        }
+        robots = [_links(self.cell, device) for device in self.cell.devices]
         left = [
             (a, b)
             for a, b in pairs
-            if robots[a] and robots[a] == robots[b] and structure.is_checked(a, b)
+            if any(a in robot and b in robot for robot in robots) and structure.is_checked(a, b)
         ]
         rng = np.random.default_rng(0)
         for _ in range(SAMPLES if left else 0):
@@ -157,6 +139,14 @@ class CellCollisions:
                 if self._may_touch(a, b, poses)[0] and self._overlap(a, b, poses)[0]
             ]
         return set(left)
+
+
+def _links(cell: CellData, device: DeviceSpec) -> set[int]:
+    """Return the frames of a robot, or of a device with its frames in a file: below its base."""
+    if isinstance(device, RobotDevice):
+        return {cell.frame_index(device.frame(name)) for name in device.model.frame_names}
+    below = frames_from(cell.layout, cell.default_state.parents, cell.frame_index(device.base))
+    return {k for k, _ in below if cell.frame_names[k].startswith(f"{device.name}.")}
 
 
 def collisions_of(cell: CellData, meshes: Meshes) -> CellCollisions:

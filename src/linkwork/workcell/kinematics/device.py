@@ -15,7 +15,7 @@ J      (..., 6, nv) Jacobian of the [linear; angular] velocity of a frame relati
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,9 +30,6 @@ from linkwork.workcell.kinematics import attach, fk, jacobians
 from linkwork.workcell.kinematics.device_joints import DeviceJoints, spec_of
 from linkwork.workcell.state.state import State, distinct_rows, flat_rows
 
-if TYPE_CHECKING:
-    from linkwork.workcell.kinematics.ik import CellIkResult
-
 
 class Device(DeviceJoints):
     """A device of a cell; `cell.device(name)` returns it."""
@@ -42,18 +39,17 @@ class Device(DeviceJoints):
         state: State,
         targets: Mapping[str, Pose | ArrayLike] | Pose | ArrayLike,
         **options: Any,
-    ) -> CellIkResult:
+    ) -> Any:
         """Compute states in which this device moves frames to their targets.
 
         Args:
             state: a state or a batch of states, the start of the search.
             targets: by frame, a pose or a position; or only the target of its end.
-            options: as in `WorkCell.ik`.
+            options: as in `WorkCell.ik`, whose result this method returns.
         """
-        from linkwork.workcell.kinematics.ik import cell_ik  # loads the solvers
-
         by_frame = targets if isinstance(targets, Mapping) else {self.end: targets}
-        return cell_ik(self.cell, state, by_frame, device=self.name, **options)
+        cell: Any = self.cell  # a WorkCell, whose module imports this one
+        return cell.ik(state, by_frame, device=self.name, **options)
 
     def base_H_end(self, state: State) -> Array:
         """Compute the pose of its end in its base, (..., 4, 4)."""

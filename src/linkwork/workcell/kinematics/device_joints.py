@@ -145,11 +145,6 @@ class DeviceJoints:
         return is_floating and self.cell.frame(self.joint_names[0]).attachable
 
 
-def joints_of(cell: CellData, name: str) -> DeviceJoints:
-    """Return the joints of a device."""
-    return cell.cache.get("joints", name, DeviceJoints, cell, spec_of(cell, name))
-
-
 def spec_of(cell: CellData, name: str) -> DeviceSpec:
     """Return the description of the device with a name."""
     spec = cell.device_specs.get(name) if isinstance(name, str) else None

@@ -16,15 +16,16 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, StateError, listed
 from linkwork.kindyn import KinDyn
+from linkwork.model.graph import opened, walk
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.model import Model
 from linkwork.model.parts import Constraint, Joint, Link, Mimic
-from linkwork.model.pose import as_pose
+from linkwork.model.pose import IDENTITY, as_pose
 from linkwork.spatial.source import se3
 from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.devices import DeviceSpec, FreeDevice, MobileDevice, RobotDevice
-from linkwork.workcell.cell.frames import CellFrame
-from linkwork.workcell.cell.robots import joint_of
+from linkwork.workcell.cell.frames import WORLD, CellFrame
+from linkwork.workcell.cell.robots import Placement, joint_of, place_robot
 from linkwork.workcell.cell.structure import carriers, leader_of, local_pose, parent_name
 from linkwork.workcell.kinematics.device_joints import DeviceJoints
 from linkwork.workcell.state.state import State
@@ -98,12 +99,13 @@ def device_model(device: DeviceJoints, state: State | None = None) -> DeviceMode
 
     Raises:
         ArgumentError: the device has no joints, drives a movable frame, or drives only some joints
-            of a robot with closed loops.
+            of a robot with closed loops; or a joint of a robot has another kind, parent or leader
+            than in its model.
     """
     cell, spec = device.cell, device.spec
     if isinstance(spec, RobotDevice):
         names = {name: spec.frame(name) for name in spec.model.frame_names}
-        model = _with_inertias(cell, spec)
+        model = cell.cache.get("robot models", spec.name, _current_model, cell, spec)
         return DeviceModel(model, spec.base_link, spec.floating, names, cut=spec.cut)
     if isinstance(spec, (MobileDevice, FreeDevice)):
         kind = "cart" if isinstance(spec, MobileDevice) else "movable frame"
@@ -143,9 +145,30 @@ def with_shapes(cell: CellData, robot: DeviceModel) -> Model:
     return replace(robot.model, links=tuple(links))
 
 
-def _with_inertias(cell: CellData, robot: RobotDevice) -> Model:
-    """Return the model of a robot, with the inertias of its frames where they were changed."""
-    model = robot.model
+def _current_model(cell: CellData, robot: RobotDevice) -> Model:
+    """Return the model of a robot with everything that was changed in its frames in the cell."""
+    model, joints = robot.model, {joint.name: joint for joint in robot.model.joints}
+    placement = Placement(robot.name, WORLD, IDENTITY, robot.base_link, cut=robot.cut)
+    original = {frame.name: frame for frame in place_robot(model, placement)[0]}
+    root = model.frame(robot.base_link).link
+    for link, parent, joint in walk(opened(model, robot.closing_joints()), root):
+        frame = cell.frame(robot.frame(link))
+        before = original[frame.name]
+        if joint and (frame.parent_H_frame, frame.motion) != (before.parent_H_frame, before.motion):
+            if _structure(frame) != _structure(before):
+                message = f"frame {frame.name!r} has another kind, parent or leader than in the"
+                raise ArgumentError(f"{message} model of its robot; add a robot with another model")
+            names = ("mimic", "damping", "friction", "armature", "actuated", "location")
+            more = {name: getattr(joint, name) for name in names}
+            joints[joint.name] = joint_of(frame, joint.name, str(parent), link, **more)
+    frames = [
+        replace(one, link_H_frame=cell.frame(robot.frame(one.name)).parent_H_frame)
+        if one.name != robot.base_link
+        else one
+        for one in model.frames
+    ]
+    if [*joints.values()] != [*model.joints] or frames != [*model.frames]:
+        model = replace(model, joints=tuple(joints.values()), frames=tuple(frames))
     for link in model.links:
         inertia = cell.frame(robot.frame(link.name)).inertia
         if inertia != link.inertia:
@@ -155,6 +178,10 @@ def _with_inertias(cell: CellData, robot: RobotDevice) -> Model:
         if inertia != NO_INERTIA:
             model = model.with_payload(frame.name, inertia)
     return model
+
+
+def _structure(frame: CellFrame) -> tuple[object, ...]:
+    return frame.kind, frame.parent, frame.motion and frame.motion.depends
 
 
 def _frames_model(device: DeviceJoints, state: State) -> DeviceModel:

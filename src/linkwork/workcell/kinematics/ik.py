@@ -28,12 +28,12 @@ from linkwork.model.pose import Pose
 from linkwork.spatial.source import se3, so3
 from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.devices import RobotDevice
-from linkwork.workcell.cell.frames import WORLD
 from linkwork.workcell.cell.structure import carriers, leader_of, local_pose
 from linkwork.workcell.kinematics import fk
 from linkwork.workcell.kinematics.attach import as_matrix, joint_batch
 from linkwork.workcell.kinematics.collisions import CellCollisions, collisions_of
-from linkwork.workcell.kinematics.device_joints import DeviceJoints, joints_of
+from linkwork.workcell.kinematics.device import device_of
+from linkwork.workcell.kinematics.device_joints import DeviceJoints
 from linkwork.workcell.kinematics.device_model import DeviceModel, device_model, loop_name
 from linkwork.workcell.state.state import State, distinct_rows, equal_rows, flat_rows
 
@@ -79,25 +79,14 @@ def cell_ik(
     state: State,
     targets: Mapping[str, Pose | ArrayLike],
     *,
-    reference: str = WORLD,
-    device: str | None = None,
-    hold: Sequence[str] = (),
-    limits: bool = True,
-    avoid: bool = False,
-    meshes: Meshes = "hull",
-    tolerance: float | Sequence[float] = 1e-6,
-    max_iterations: int = 96,
-    restarts: int = 64,
-    seed: int = 0,
+    reference: str,
+    device: str | None,
+    hold: Sequence[str],
+    avoid: bool,
+    meshes: Meshes,
+    **options: Any,
 ) -> CellIkResult:
-    """Solve inverse kinematics; `WorkCell.ik` documents the arguments."""
-    options = {
-        "limits": limits,
-        "tolerance": tolerance,
-        "max_iterations": max_iterations,
-        "restarts": restarts,
-        "seed": seed,
-    }
+    """Solve inverse kinematics; `WorkCell.ik` documents the arguments, `options` are of `ik`."""
     cell.check_state(state)
     cell.frame_index(reference)
     goals = _goals(cell, targets)
@@ -118,7 +107,9 @@ def cell_ik(
     _reject_moving_reference(cell, flat, reference, owners)
     solved, converged = flat, np.ones(prod(batch), dtype=bool)
     loop_errors: dict[str, Array] = {}
-    solvers = {name: _Solver(joints_of(cell, name), hold, options) for name in owners}
+    devices = [device_of(cell, name) for name in owners]
+    _reject_unknown_joints(hold, devices)
+    solvers = {one.name: _Solver(one, hold, options) for one in devices}
     goals_of = {name: {frame: in_world[frame] for frame in owners[name]} for name in owners}
     for name, solver in solvers.items():
         solved, reached, errors = solver.solve(solved, goals_of[name])
@@ -141,10 +132,9 @@ def cell_ik(
             colliding[rows[free]] = False
             for loop, error in errors.items():
                 loop_errors[loop][rows[free]] = error[free]
-    _reject_unknown_joints(hold, [joints_of(cell, name) for name in owners])
     position, rotation = _errors(cell, solved, in_world)
     # Joints that depend on joints of a device may move its base, which the solver does not know.
-    largest = 1.01 * np.broadcast_to(as_array(tolerance, "tolerance"), (2,)) + 1e-12
+    largest = 1.01 * np.broadcast_to(as_array(options["tolerance"], "tolerance"), (2,)) + 1e-12
     for errors, limit in zip((position, rotation), largest, strict=True):
         for error in errors.values():
             converged &= error <= limit
@@ -339,7 +329,7 @@ def _moving_devices(cell: CellData, states: State, frame: str) -> dict[str, set[
     paths = [{index, *carriers(layout, index, row)} for row in trees]
     leaders = [{leader_of(cell, cell.frames[k])[0] for k in path} for path in paths]
     for name in cell.device_names:
-        joints = {layout.frame(joint) for joint in joints_of(cell, name).joint_names}
+        joints = {layout.frame(joint) for joint in device_of(cell, name).joint_names}
         if leaders and all(joints & path for path in leaders):
             devices[name] = joints
     return devices
@@ -355,7 +345,7 @@ def _owners(
     for frame in frames:
         candidates = _moving_devices(cell, states, frame)
         if device is not None:
-            if joints_of(cell, device).name not in candidates:
+            if device_of(cell, device).name not in candidates:
                 raise ArgumentError(
                     f"device {device!r} does not move {frame!r} in this state;"
                     f" {_device_hint(candidates, states)}"
