@@ -40,7 +40,8 @@ def test_link_property_has_inertia_and_shapes_as_in_urdf():
 
 def test_efforts_homes_and_parents_are_read():
     text = """<Frame name="hand"/><SerialDevice name="d"><Frame name="B"/><Joint name="J"
-    type="Revolute"><Property name="linkwork.effort">87</Property></Joint></SerialDevice>
+    type="Revolute"><Property name="linkwork.motion"><motion kind="revolute">
+    <limit effort="87"/></motion></Property></Joint></SerialDevice>
     <Frame name="m" refframe="WORLD" type="Movable" daf="true">
     <Property name="linkwork.home">1 2 3 0 1 0 0</Property>
     <Property name="linkwork.parent">hand</Property></Frame>"""
@@ -100,10 +101,7 @@ WRONG = {
     joint('<motion kind="revolute"><limit lower="2" upper="1"/></motion>'): "lower.*upper",
     joint(""): "<Property>.*<motion>",
     joint('<motion kind="revolute"/>').replace("Joint", "Frame").replace('type="linkwork"', ""): (
-        r"linkwork\.motion: .*<Joint>.*<mount>"
-    ),
-    '<Frame name="a"><Property name="linkwork.effort">1</Property></Frame>': (
-        r"linkwork\.effort: .*not a joint"
+        r"linkwork\.motion: .*<Joint>"
     ),
     '<Frame name="a"><Property name="linkwork.link"/></Frame>': "<Property>.*<link>",
     '<Frame name="a" daf="true"><Property name="linkwork.parent">x</Property></Frame>': "'x'",

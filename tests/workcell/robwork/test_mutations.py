@@ -57,10 +57,9 @@ RICH = b"""<WorkCell name="rich">
 <Joint name="screw" refframe="table" type="linkwork"><Property name="linkwork.motion">
   <motion kind="helical" axis="1 0 0" pitch="0.1"><limit lower="-1" upper="1"/></motion>
   </Property></Joint>
-<Joint name="h" refframe="table" type="Revolute"><Property name="linkwork.helper"/></Joint>
-<Frame name="turn" refframe="h"><Property name="linkwork.motion">
-  <motion kind="revolute" axis="1 0 0"><mount><origin xyz="0 0 1" rpy="0 0 0"/></mount>
-  </motion></Property></Frame>
+<Joint name="turn" refframe="table" type="Revolute"><Property name="linkwork.motion">
+  <motion kind="revolute"><origin xyz="0 0 1" rpy="0 0 0"/><limit lower="-1"/></motion>
+  </Property></Joint>
 <Robot name="bot" refframe="table"><Pos>0 0 1</Pos><robot name="bot"><link name="base"/>
   <link name="tip"/><joint name="j" type="continuous"><parent link="base"/><child link="tip"/>
   <axis xyz="0 0 1"/></joint></robot><Q name="Home">0.5</Q></Robot>

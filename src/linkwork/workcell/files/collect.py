@@ -24,7 +24,6 @@ from linkwork.workcell.files.elements import (
     lookup,
 )
 from linkwork.workcell.files.extensions import (
-    HELPER_PROPERTY,
     PlacedRobot,
     read_linkwork_property,
 )
@@ -76,7 +75,6 @@ class Collected:
     world: CellFrame = ROOT
     pending: dict[str, Pending] = field(default_factory=dict)  # by full name, in the file's order
     deferred: list[DeferredChange] = field(default_factory=list)
-    helpers: set[str] = field(default_factory=set)  # frames that exist only for RobWork
     devices: dict[str, DeviceSpec | None] = field(default_factory=dict)  # None for a <Robot>
     device_parts: dict[str, CellPart] = field(default_factory=dict)
     homes: dict[str, tuple[float, ...]] = field(default_factory=dict)  # q by device
@@ -151,8 +149,6 @@ class Collected:
             elif is_linkwork_property(child):
                 change = read_linkwork_property(child, self.meshes)
                 self.deferred.append(DeferredChange(child, scope, local_name, change))
-                if child.attribute("name") == HELPER_PROPERTY:
-                    self.helpers.add(full_name(local_name, scope))
             elif child.tag == "Property":
                 self.add_property(child, scope, local_name)
 
@@ -256,7 +252,6 @@ def resolve(cell: Collected) -> tuple[CellFrame | PlacedRobot, ...]:
         name: _parent(cell, pending, frame_names, robots) for name, pending in cell.pending.items()
     }
     _apply_deferred(cell, frame_names, robots)
-    _drop_helpers(cell, parents)
     joints = {
         name
         for name, other in cell.pending.items()
@@ -297,19 +292,6 @@ def report_missing_parents(
             reference = ("frame", str(pending.ref))
             frame_names = {*cell.pending, WORLD}
             _report_missing(cell, pending.part, reference, frame_names, pending.scope)
-
-
-def _drop_helpers(cell: Collected, parents: dict[str, str]) -> None:
-    """Remove the helpers for RobWork; the children of a helper get its parent."""
-    of_helpers = {name: parents.pop(name) for name in cell.helpers & parents.keys()}
-    for name in of_helpers:
-        del cell.pending[name]
-    for name, parent in parents.items():
-        seen = set[str]()
-        while parent in of_helpers and parent not in seen:
-            seen.add(parent)
-            parent = of_helpers[parent]  # noqa: PLW2901 - walks up
-        parents[name] = parent
 
 
 def robot_frames(cell: Collected) -> dict[str, str]:
@@ -376,9 +358,10 @@ def _apply_deferred(cell: Collected, frame_names: Collection[str], robots: Colle
 
 
 def _report_first(cell: Collected) -> None:
-    """Warn if RobWork ignores the parent of the first frame of the workcell."""
+    """Warn if RobWork ignores the parent of the first frame of a workcell that it can read."""
     ref = cell.first.attribute("refframe") if cell.first is not None else None
-    if cell.first is not None and ref not in (None, "", WORLD):
+    has_robots = any(isinstance(one.content, PlacedRobot) for one in cell.pending.values())
+    if cell.first is not None and ref not in (None, "", WORLD) and not has_robots:
         text = f"has the parent {shown(ref)}, but RobWork ignores the 'refframe' of the first"
         text += f" <Frame> of a workcell and uses {WORLD}; write another <Frame> on {WORLD} before"
         cell.first.warning(f"{text} it")

@@ -3,11 +3,9 @@
 Properties, which RobWork ignores:
 
     linkwork.link     a `<link>` of URDF: inertia and additional shapes of the frame
-    linkwork.effort   limit of the torque or force of a joint [N m] or [N]
     linkwork.home     values of the frame in the default state [m], quaternion wxyz or [rad]
     linkwork.parent   the parent of an attachable frame in the default state
-    linkwork.motion   the motion of a joint, see `read_motion`; also for a frame on a helper
-    linkwork.helper   the frame exists only for RobWork, and is not a frame of the cell
+    linkwork.motion   the motion and all limits of a joint, see `read_motion`
 
 Elements, which RobWork rejects:
 
@@ -51,7 +49,6 @@ if TYPE_CHECKING:
 
 Change = Callable[[CellFrame], CellFrame]
 PREFIX = "linkwork."
-HELPER_PROPERTY = "linkwork.helper"
 DEVICE_KINDS: dict[str, Callable[..., DeviceSpec]] = {
     "serial": SerialDevice,
     "tree": TreeDevice,
@@ -95,21 +92,6 @@ def _read_link(part: CellPart, meshes: CellMeshes) -> Change:
     return change
 
 
-def _read_effort(part: CellPart, _meshes: CellMeshes) -> Change:
-    numbers = part.numbers_in(part.element.text or "", "linkwork.effort", 1)
-
-    def change(frame: CellFrame) -> CellFrame:
-        if frame.motion is None or frame.motion.kind not in ("revolute", "prismatic"):
-            part.error("linkwork.effort: the frame is not a joint with one coordinate")
-            return frame
-        if numbers is None:
-            return frame
-        limits = replace(frame.motion.limits, effort=numbers[0])
-        return replace(frame, motion=replace(frame.motion, limits=limits))
-
-    return change
-
-
 def _read_home(part: CellPart, _meshes: CellMeshes) -> Change:
     text = part.element.text or ""
 
@@ -129,23 +111,13 @@ def _read_parent(part: CellPart, _meshes: CellMeshes) -> Change:
 def _read_motion(part: CellPart, _meshes: CellMeshes) -> Change:
     element = part.required_child("motion")
     motion = read_motion(element) if element else None
-    mount = element.child("mount") if element else None
-    pose = read_origin(mount) if mount else None
 
     def change(frame: CellFrame) -> CellFrame:
-        if (frame.motion is None) != (pose is not None) or frame.movable:
-            part.error("linkwork.motion: expected a <Joint>, or a <mount> in a fixed frame")
-            return frame
-        if motion is None:
-            return frame
-        parent_H_joint = frame.parent_H_frame if pose is None else pose
-        return replace(frame, motion=motion, parent_H_frame=parent_H_joint, home=())
+        if frame.motion is None:
+            part.error("linkwork.motion: expected a <Joint>")
+        return replace(frame, motion=motion, home=()) if motion and frame.motion else frame
 
     return change
-
-
-def _read_helper(_part: CellPart, _meshes: CellMeshes) -> Change:
-    return _unchanged  # `Collected` removes the frame
 
 
 # Fields of `Motion` and `Limits` that are attributes with the same names, and their defaults.
@@ -185,7 +157,7 @@ def attributes_of(value: Motion | Limits) -> dict[str, str]:
 def read_motion(part: Part) -> Motion | None:
     """Read a `<motion>`: the fields of `Motion`, in radians."""
     names = ("kind", "axis", *_ATTRIBUTES[Motion])
-    part.warn_unknown(("origin", "mount", "limit", "depends"), names, strict=True)
+    part.warn_unknown(("origin", "limit", "depends"), names, strict=True)
     errors = part.report.n_errors
     kind = part.required_attribute("kind")
     if kind not in KINDS or kind == "fixed":
@@ -326,9 +298,7 @@ def read_linkwork_device(part: CellPart, name: str) -> DeviceSpec | None:
 
 _READERS: dict[str, Callable[[CellPart, CellMeshes], Change]] = {
     "link": _read_link,
-    "effort": _read_effort,
     "home": _read_home,
     "parent": _read_parent,
     "motion": _read_motion,
-    "helper": _read_helper,
 }

@@ -2,9 +2,7 @@
 
 Devices become RobWork's elements if their frames allow it: a chain of consecutive frames for a
 SerialDevice, consecutive frames for a TreeDevice or a MobileDevice. Everything that RobWork cannot
-express is written as extensions, see `extensions`. Helpers are frames that exist only for RobWork,
-and that linkwork ignores: joints about the z axis, and a first frame on WORLD, because RobWork
-ignores the parent of the first frame of a workcell.
+express is written as extensions, see `extensions`.
 """
 
 from __future__ import annotations
@@ -15,8 +13,6 @@ from itertools import pairwise
 from math import isfinite, isinf
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 from linkwork.errors import Finding
 from linkwork.io.urdf.writer import robot_element, write_link
 from linkwork.io.writing import (
@@ -25,14 +21,12 @@ from linkwork.io.writing import (
     document_text,
     format_numbers,
     top_element,
-    unique_name,
 )
 from linkwork.model.geometry import Material, Mesh, Shape
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.joints import KINDS
-from linkwork.model.joints.kind import axes_across
 from linkwork.model.parts import NO_LIMITS, Link, Mimic
-from linkwork.model.pose import IDENTITY, Pose, as_pose
+from linkwork.model.pose import IDENTITY, Pose
 from linkwork.workcell.cell.devices import (
     CompositeDevice,
     DeviceSpec,
@@ -44,7 +38,7 @@ from linkwork.workcell.cell.devices import (
 )
 from linkwork.workcell.cell.frames import WORLD, CellFrame, Motion
 from linkwork.workcell.files.devices import mobile_frames
-from linkwork.workcell.files.extensions import DEVICE_KINDS, HELPER_PROPERTY, attributes_of
+from linkwork.workcell.files.extensions import DEVICE_KINDS, attributes_of
 from linkwork.workcell.files.geometry import MESH, PRIMITIVES
 from linkwork.workcell.files.joints import JOINT_TYPES, LINKWORK_TYPE, MOTION_PROPERTY
 from linkwork.workcell.workcell import WorkCell
@@ -52,7 +46,6 @@ from linkwork.workcell.workcell import WorkCell
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
-_KINDS_WITH_HELPER = ("revolute", "prismatic")
 _LARGEST = 1e6  # limits beyond this [rad] are not written in degrees
 
 
@@ -93,8 +86,6 @@ def write_frame(
     refframe: str | None = None,
     *,
     end: bool = False,
-    helper: str | None = None,
-    leader: str | None = None,
 ) -> None:
     """Add a frame or joint.
 
@@ -104,22 +95,22 @@ def write_frame(
         name: name of the frame in that element.
         refframe: name of its parent, if it must be written.
         end: whether it is marked as an end of a TreeDevice.
-        helper: name of the joint to write before it, if it `needs_helper`.
-        leader: name of its leader in RobWork, if that is a helper.
     """
     joint, daf = frame.motion, "true" if frame.attachable else None
     if joint is None:
         kind = "Movable" if frame.movable else "EndEffector" if end else None
         element = add(parent, "Frame", name=name, refframe=refframe, type=kind, daf=daf)
         write_pose(element, frame.parent_H_frame)
-    elif helper is not None:
-        element = _write_with_helper(parent, frame, (name, refframe, helper), leader)
     else:
-        kind = robwork_type(joint) or LINKWORK_TYPE
-        element = _joint_element(parent, frame, (name, refframe), kind, frame.parent_H_frame)
-        if kind != LINKWORK_TYPE:
-            _write_limits(element, joint, leader)
-        if kind == LINKWORK_TYPE or leader is not None or not _is_plain(joint):
+        robwork = robwork_type(joint)
+        kind, state = robwork or LINKWORK_TYPE, "Passive" if robwork and not joint.active else None
+        names = {"name": name, "refframe": refframe}
+        element = add(parent, "Joint", **names, type=kind, state=state, daf=daf)
+        # without <Pos>, RobWork reads <PosLimit> as <Pos>
+        write_pose(element, frame.parent_H_frame, always=True)
+        if robwork:
+            _write_limits(element, joint)
+        if not robwork or not _is_plain(joint):
             _write_motion(add_property(element, MOTION_PROPERTY), joint)
     write_extras(element, frame)
 
@@ -134,61 +125,6 @@ def robwork_type(joint: Motion) -> str | None:
     return None
 
 
-def needs_helper(frame: CellFrame) -> bool:
-    """Whether a joint is written for RobWork as two frames: a joint about z, and a frame on it.
-
-    This applies to revolute and prismatic joints with another axis, or with a pose after the joint.
-    """
-    joint = frame.motion
-    if joint is None or joint.kind not in _KINDS_WITH_HELPER or frame.attachable:
-        return False
-    return robwork_type(joint) is None
-
-
-def _joint_element(
-    parent: Element, frame: CellFrame, names: tuple[str, str | None], kind: str, pose: Pose
-) -> Element:
-    """Add a `<Joint>` and its pose; without `<Pos>`, RobWork reads `<PosLimit>` as `<Pos>`."""
-    name, refframe = names
-    passive = frame.motion is not None and not frame.motion.active and kind != LINKWORK_TYPE
-    element = add(
-        parent,
-        "Joint",
-        name=name,
-        refframe=refframe,
-        type=kind,
-        state="Passive" if passive else None,
-        daf="true" if frame.attachable else None,
-    )
-    write_pose(element, pose, always=True)
-    return element
-
-
-def _write_with_helper(
-    parent: Element, frame: CellFrame, names: tuple[str, str | None, str], leader: str | None
-) -> Element:
-    """Add a joint about z, which linkwork ignores, and the frame on it with the actual motion.
-
-    P M(axis) J = (P R) M(z) (R^-1 J), with R z = axis; M^-1 is M about the opposite axis.
-    """
-    name, refframe, helper = names
-    joint = frame.motion
-    assert joint
-    x, y, z = (-c for c in joint.axis) if joint.backwards else joint.axis
-    R = np.eye(4)
-    R[:3, :3] = np.transpose([*axes_across((x, y, z)), (x, y, z)])
-    joint_H_frame = as_pose(R.T @ joint.joint_H_frame.matrix())
-    about_z = as_pose(frame.parent_H_frame.matrix() @ R)
-    kind = joint.kind.capitalize()
-    first = _joint_element(parent, frame, (helper, refframe), kind, about_z)
-    _write_limits(first, joint, leader)
-    add_property(first, HELPER_PROPERTY, "for RobWork: the joint of the next frame")
-    element = add(parent, "Frame", name=name, refframe=None if refframe is None else helper)
-    write_pose(element, joint_H_frame)
-    _write_motion(add_property(element, MOTION_PROPERTY), joint, frame.parent_H_frame)
-    return element
-
-
 def _is_plain(joint: Motion) -> bool:
     """Whether RobWork's elements describe a joint with a RobWork type completely."""
     limits = joint.limits
@@ -196,10 +132,11 @@ def _is_plain(joint: Motion) -> bool:
     is_free = (limits.lower, limits.upper) == (NO_LIMITS.lower, NO_LIMITS.upper)
     is_small = not is_bounded or max(-limits.lower, limits.upper) <= _LARGEST
     has_limits = KINDS[joint.kind].nv == 1 or isinf(joint.acceleration)
-    return (is_free or is_bounded) and is_small and has_limits and not joint.joint
+    is_in_robwork = isinf(limits.effort) and not joint.joint
+    return (is_free or is_bounded) and is_small and has_limits and is_in_robwork
 
 
-def _write_limits(element: Element, joint: Motion, leader: str | None) -> None:
+def _write_limits(element: Element, joint: Motion) -> None:
     """Add the limits of a joint with one coordinate; RobWork needs both bounds or none."""
     if KINDS[joint.kind].nv != 1:
         return
@@ -217,31 +154,24 @@ def _write_limits(element: Element, joint: Motion, leader: str | None) -> None:
     if isfinite(joint.acceleration):
         add(element, "AccLimit", max=in_file_units(joint.acceleration))
     if joint.depends:
-        _write_dependence(element, "Depend", leader or joint.depends.joint, joint.depends)
-    if isfinite(limits.effort):
-        add_property(element, "linkwork.effort", format_numbers(limits.effort))
+        _write_dependence(element, "Depend", joint.depends)
 
 
-def _write_motion(parent: Element, joint: Motion, mount: Pose | None = None) -> None:
+def _write_motion(parent: Element, joint: Motion) -> None:
     axis = format_numbers(*joint.axis)
     element = add(parent, "motion", kind=joint.kind, axis=axis, **attributes_of(joint))
     if joint.joint_H_frame != IDENTITY:
-        _write_origin(element, joint.joint_H_frame)
-    if mount is not None:
-        _write_origin(add(element, "mount"), mount)
+        pose = joint.joint_H_frame
+        add(element, "origin", xyz=format_numbers(*pose.xyz), rpy=format_numbers(*pose.rpy))
     if joint.limits != NO_LIMITS:
         add(element, "limit", **attributes_of(joint.limits))
     if joint.depends:
-        _write_dependence(element, "depends", joint.depends.joint, joint.depends)
+        _write_dependence(element, "depends", joint.depends)
 
 
-def _write_origin(parent: Element, pose: Pose) -> None:
-    add(parent, "origin", xyz=format_numbers(*pose.xyz), rpy=format_numbers(*pose.rpy))
-
-
-def _write_dependence(parent: Element, tag: str, leader: str, depends: Mimic) -> None:
+def _write_dependence(parent: Element, tag: str, depends: Mimic) -> None:
     gain, offset = format_numbers(depends.multiplier), format_numbers(depends.offset)
-    add(parent, tag, on=leader, gain=gain, offset=offset)
+    add(parent, tag, on=depends.joint, gain=gain, offset=offset)
 
 
 def write_extras(element: Element, frame: CellFrame, refframe: str | None = None) -> None:
@@ -331,13 +261,6 @@ class _Writer:
         self.unsupported_elements: list[Finding] = []  # elements that RobWork cannot read
         self.unsupported_joints: list[Finding] = []
         self.has_first = False  # whether there is a <Frame> directly in the workcell
-        names = {WORLD, *(node.name for node in self.nodes)}
-        self.first = unique_name("linkwork.first", names)
-        self.helpers = {
-            node.name: unique_name(f"{node.name}.joint", names)
-            for node in self.nodes
-            if isinstance(node, CellFrame) and needs_helper(node)
-        }
 
     def write(self) -> None:
         """Write all nodes, and the devices between and after them."""
@@ -358,10 +281,12 @@ class _Writer:
                 del pending[: before + 1]
                 self._write_robot(node)
             else:
-                self._write_first(node)
                 self._write_frame(self.top, node, (node.name, str(node.parent)))
                 if node.motion is not None:
                     self._note(f"frame {node.name!r}", "a <Joint> outside of a device")
+                elif not self.has_first and node.parent != WORLD:
+                    self._note(f"frame {node.name!r}", "a first <Frame> that is not on WORLD")
+                self.has_first |= node.motion is None
                 self.last = node.name
             index += 1
         self._write_devices(pending)
@@ -380,16 +305,6 @@ class _Writer:
         """Whether RobWork's element for a device could start with a node."""
         return self.blocks and not isinstance(device, RobotDevice) and device.base == node.name
 
-    def _write_first(self, frame: CellFrame) -> None:
-        """Write a helper on WORLD before the first frame of the workcell if it needs one."""
-        helper = self.helpers.get(frame.name)
-        is_frame = frame.motion is None or helper is not None
-        if is_frame and not self.has_first and (frame.parent != WORLD or helper):
-            element = add(self.top, "Frame", name=self.first, refframe=WORLD)
-            text = f"for RobWork, where the parent of the first frame of a workcell is {WORLD}"
-            add_property(element, HELPER_PROPERTY, text)
-        self.has_first |= is_frame
-
     def _write_frame(
         self,
         parent: Element,
@@ -400,20 +315,12 @@ class _Writer:
         end: bool = False,
     ) -> None:
         """Write a frame; in the element of a device, names are without the prefix."""
-        helper, joint = self.helpers.get(frame.name), frame.motion
-        leader = self.helpers.get(joint.depends.joint) if joint and joint.depends else None
-        if joint and helper is None and (frame.attachable or robwork_type(joint) is None):
+        joint = frame.motion
+        if joint and (frame.attachable or robwork_type(joint) is None):
             kind = f"{'attachable ' if frame.attachable else ''}{joint.kind}"
             text = f"RobWork cannot read this {kind} joint, axis {format_numbers(*joint.axis)}"
             self.unsupported_joints.append(Finding("warning", f"frame {frame.name!r}", text))
-        write_frame(
-            parent,
-            with_local_leader(frame, prefix),
-            *names,
-            end=end,
-            helper=helper.removeprefix(prefix) if helper else None,
-            leader=leader.removeprefix(prefix) if leader else None,
-        )
+        write_frame(parent, with_local_leader(frame, prefix), *names, end=end)
 
     def _note(self, element: str, text: str) -> None:
         self.unsupported_elements.append(Finding("error", element, f"RobWork cannot read {text}"))
@@ -434,26 +341,18 @@ class _Writer:
 
     def _fits(self, device: DeviceSpec, frames: Sequence[CellFrame]) -> bool:
         """Whether RobWork's element with these frames describes a device completely."""
+        has_base = frames[0].parent == self.last and frames[0].motion is None
         match device:
             case SerialDevice():
-                return self._fits_serial(device, frames)
+                row = all(b.parent == a.name for a, b in pairwise(frames))
+                return has_base and row and frames[-1].name == device.end
             case TreeDevice():
-                return self._fits_tree(device, frames)
+                ends = [frame.name for frame in frames if _is_end(device, frame)]
+                return has_base and tuple(ends) == device.ends
             case MobileDevice():
                 return _fits_mobile(device, frames)
             case _:
                 return False
-
-    def _fits_serial(self, device: SerialDevice, frames: Sequence[CellFrame]) -> bool:
-        row = all(b.parent == a.name for a, b in pairwise(frames))
-        return row and frames[-1].name == device.end and self._has_base(frames)
-
-    def _fits_tree(self, device: TreeDevice, frames: Sequence[CellFrame]) -> bool:
-        ends = [frame.name for frame in frames if _is_end(device, frame)]
-        return self._has_base(frames) and tuple(ends) == device.ends
-
-    def _has_base(self, frames: Sequence[CellFrame]) -> bool:
-        return frames[0].parent == self.last and frames[0].motion is None
 
     def _write_block(self, device: DeviceSpec, frames: Sequence[CellFrame]) -> None:
         prefix = f"{device.name}."
