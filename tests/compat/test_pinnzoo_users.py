@@ -89,47 +89,6 @@ def test_actuator_inputs():
     assert driven.orders["mujoco"].torque_names == ("slider_to_cart",)
 
 
-@pytest.mark.parametrize("name", ["go1", "go2"])
-def test_legs_reach_the_targets_of_the_feet(name, rng):
-    zoo = model(name)
-    x = np.array(np.broadcast_to(zoo.init_state(), (6, zoo.nx)))
-    x[:, :3] += 0.1 * rng.normal(size=(6, 3))
-    x[:, 3:7] = pz.axis_angle_to_quat(0.3 * rng.normal(size=(6, 3)))
-    x[:, 7:19] += 0.1 * rng.normal(size=(6, 12))
-    feet = zoo.kinematics(x)
-
-    result = pz.inverse_kinematics(zoo, x, feet)
-    for k in range(2):
-        y = x.copy()
-        y[:, 7:19] = result[..., k]
-        close(zoo.kinematics(y), feet, 1e-9)
-    nearest = pz.nearest_ik(zoo, x, feet, obey_limits=False)
-    close(nearest, x, 1e-9)
-    assert np.array_equal(pz.nearest_ik(zoo, x[:, :19], feet, obey_limits=False), nearest[:, :19])
-    far = feet + 5.0
-    assert np.isnan(zoo.inverse_kinematics(x, far)).all()
-
-
-def test_angles_are_moved_into_their_limits():
-    zoo = model("go1")
-    lower, upper = zoo.kd.limits.lower, zoo.kd.limits.upper
-    x = zoo.zero_state()
-    x[7:19] = (lower + upper) / 2
-    turned = x.copy()
-    turned[7:19] += 2 * np.pi * np.array([1, -1, 2, 0] * 3)
-
-    close(zoo.fix_joint_limits(turned), x)
-    for beyond in (0.5, 0.5 + 2 * np.pi, 0.5 - 4 * np.pi):
-        x[7] = upper[0] + beyond
-        assert zoo.fix_joint_limits(x, suppress_error=True)[7] == upper[0]
-    with pytest.raises(lw.ValueRangeError, match=r"'FL_hip_joint'.*limit"):
-        zoo.fix_joint_limits(x)
-    with pytest.raises(lw.ModelError, match=r"floating base.*three joints"):
-        model("cartpole").inverse_kinematics(np.zeros(4), np.zeros(3))
-    with pytest.raises(lw.ModelError, match=r"'FL_FOOT'.*hip"):
-        model("bolt").inverse_kinematics(model("bolt").zero_state(), np.zeros(6))
-
-
 @pytest.mark.parametrize(("name", "names"), FUNCTIONS)
 def test_batches_of_any_shape(name, names, rng):
     """Rows agree with single calls, methods with functions, and arguments are broadcast."""

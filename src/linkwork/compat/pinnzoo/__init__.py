@@ -67,9 +67,6 @@ from linkwork.compat.pinnzoo.functions import (
     velocity_kinematics_T_jvp_deriv as velocity_kinematics_T_jvp_deriv,
 )
 from linkwork.compat.pinnzoo.functions import zero_state as zero_state
-from linkwork.compat.pinnzoo.legs import fix_joint_limits as fix_joint_limits
-from linkwork.compat.pinnzoo.legs import inverse_kinematics as inverse_kinematics
-from linkwork.compat.pinnzoo.legs import nearest_ik as nearest_ik
 from linkwork.compat.pinnzoo.model import Model as Model
 from linkwork.compat.pinnzoo.model import add_methods as _add_methods
 from linkwork.compat.pinnzoo.orders import ConversionIndices as ConversionIndices
