@@ -224,7 +224,7 @@ def patient(no_cache, monkeypatch):
 
 @pytest.mark.parametrize("before", ["first call", "after a call of one row"])
 def test_fast_code_computes_a_large_batch_from_the_first_row(no_cache, monkeypatch, before):
-    monkeypatch.setattr(kernel_module, "PATIENCE", 100.0)  # the machine may be busy
+    monkeypatch.setattr(kernel_module, "PATIENCE", 1e5)  # the machine may be busy
     kd = floater()
     kernel, n = kd.function("forward_dynamics"), 600_000
     q, nu, tau = motion(kd)
@@ -247,6 +247,37 @@ def test_a_small_batch_does_not_wait(no_cache):
     kd = floater()
     kd.com(kd.random(100, seed=0))
     assert not kd.function("com").code.is_fast
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_new_code_computes_the_remaining_rows_of_a_running_batch(no_cache, threads):
+    """The new code computes other values here, so that its rows are known."""
+
+    def slow(step):
+        @lw.compile(x=())
+        def function(x):
+            return lw.repeat(30_000, lambda carry: carry + step, x)
+
+        function.warmup()
+        return function
+
+    first, second = slow(1.0), slow(2.0)
+    out = np.zeros(60_000)
+
+    def replace_code():
+        while not out.any():
+            time.sleep(0.001)
+        first.code.install(second.code.one, second.code.many, FAST)
+
+    thread = threading.Thread(target=replace_code)
+    thread.start()
+    first(np.zeros(len(out)), out=out, threads=threads)
+    thread.join()
+    rows = [out == 30_000.0, out == 60_000.0]
+    assert all(map(np.any, rows))
+    assert np.logical_or(*rows).all()
+    if threads == 1:
+        assert not rows[0][np.argmax(rows[1]) :].any()
 
 
 @pytest.mark.parametrize("end", ["fails", "never ends"])

@@ -21,8 +21,6 @@
 #include "chunks.h"
 #include "inputs.h"
 #include "outputs.h"
-#include "rollout.h"
-#include "signature.h"
 #include "threads.h"
 #include "shared.h"
 
@@ -91,6 +89,22 @@ static PyObject *call_row(Call *self, PyObject *const *args, PyObject *out_argum
     return result;
 }
 
+/* Run a planned job. If the Call gets faster code meanwhile, that code computes the remaining rows: it has
+   the same bits. */
+static void run_with_fastest_code(Job *job, Block *block)
+{
+    run_releasing_gil(job, block->start);
+    while (job->status == NEW_CODE) {
+        Code *old = job->code;
+        job->code = hold_code(job->call->code ? job->call->code : old);
+        release_code(old);
+        plan_chunks(job);
+        if (job->next == job->rows) return;
+        if (reserve(block, job->bytes)) run_releasing_gil(job, block->start);
+        else job->status = NO_MEMORY;
+    }
+}
+
 /* Plan and run a job; returns the status. Arrays of `out` are not written if an input is rejected: if
    there are several chunks, a first pass checks all inputs. */
 static int plan_and_run(Job *job, int has_out)
@@ -111,12 +125,13 @@ static int plan_and_run(Job *job, int has_out)
         run_releasing_gil(job, block.start);
         job->only_checks = 0;
         job->is_checked = !job->has_drifted;
+        job->next = 0;
         if (job->status == DONE) {
             plan_chunks(job);  /* checked inputs need no buffers, so chunks may be longer */
             if (!reserve(&block, job->bytes)) job->status = NO_MEMORY;
         }
     }
-    if (job->status == DONE) run_releasing_gil(job, block.start);
+    if (job->status == DONE) run_with_fastest_code(job, &block);
     give_block(block);
     return job->status == DONE && job->has_bad_outputs ? NOT_FINITE_OUTPUT : job->status;
 }

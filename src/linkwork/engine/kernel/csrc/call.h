@@ -59,6 +59,14 @@ typedef struct {           /* a compiled function that Python calls */
 extern PyTypeObject *call_type;    /* NULL before the module is imported */
 extern PyType_Spec call_spec;
 
+/* Methods of a Call in other files: `__init__` in signature.c, `_roll` and `_roll_back` in rollout.c. */
+int call_init(PyObject *object, PyObject *args, PyObject *kwargs);
+PyObject *call_roll(PyObject *callable, PyObject *args);
+PyObject *call_roll_back(PyObject *callable, PyObject *args);
+
+/* Free the memory that `call_init` has allocated. */
+void free_ports(Call *self);
+
 /* Machine code at these addresses, with one reference; NULL with an error without memory. */
 static inline Code *new_code(unsigned long long one, unsigned long long many, Py_ssize_t width,
                              PyObject *keep)

@@ -28,9 +28,7 @@ void plan_chunks(Job *job)
     job->buffers_offset = job->pointers_offset
         + round_up((size_t)(2 * self->n_in + self->n_out + 1) * sizeof(npy_int64));
     job->bytes = job->buffers_offset + (size_t)self->n_in * CACHE_LINE + row_bytes * (size_t)rows;
-    job->next = 0;
     job->status = DONE;
-    job->has_drifted = job->has_bad_outputs = 0;
 }
 
 /* The number of rows that are computed `width` at a time. */

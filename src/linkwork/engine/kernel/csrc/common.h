@@ -27,7 +27,7 @@
 
 /* The status of a call. For those that are errors, Python determines the reason and raises. */
 enum { DONE, NOT_UNIT_NORM, NOT_FINITE_INPUT, NOT_FINITE_OUTPUT, NO_MEMORY, INTERRUPTED, DRIFTED,
-       NO_CODE };
+       NO_CODE, NEW_CODE };
 
 static inline size_t round_up(size_t bytes)
 {

@@ -13,7 +13,6 @@
  * Unit norms of states are restored before each step, even if they are far from 1. The derivative with
  * respect to an element that was divided by its norm is divided by that norm as well.
  */
-#include "rollout.h"
 
 #include "blocks.h"
 #include "rollout_tile.h"

@@ -18,7 +18,7 @@ int check_progress(Tile *tile)
     if (status != DONE || !tile->state || tile->unwatched < WATCHED_ROWS) return status;
     tile->unwatched = 0;
     if (nanoseconds() - job->handled <= SIGNAL_NS) return DONE;
-    status = handle_signals(tile->state);
+    status = handle_signals(job, tile->state);
     job->handled = nanoseconds();
     return status;
 }

@@ -1,5 +1,5 @@
 /* Call.__init__: shapes of inputs and outputs, elements with unit norm, options. */
-#include "signature.h"
+#include "call.h"
 
 /* Create ports from a tuple of shapes; NULL with an error if they are not valid. */
 static Port *parse_shapes(Call *self, PyObject *shapes, int *count)

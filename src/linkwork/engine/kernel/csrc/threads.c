@@ -161,7 +161,7 @@ static npy_intp better_chunk(const Job *job, npy_intp rows, long long elapsed)
     return round_to_width(chunk < job->fitting ? chunk : job->fitting, job->code->width);
 }
 
-int handle_signals(PyThreadState **state)
+int handle_signals(const Job *job, PyThreadState **state)
 {
     PyEval_RestoreThread(*state);
 #ifdef _WIN32
@@ -175,16 +175,19 @@ int handle_signals(PyThreadState **state)
         status = INTERRUPTED;
     }
 #endif
+    int may_change = !job->chunk_function && !job->only_checks && job->call->code;
+    int is_changed = may_change && job->call->code != job->code;
     *state = PyEval_SaveThread();
-    return status;
+    return status == DONE && is_changed ? NEW_CODE : status;
 }
 
 /* Combine the status of a chunk with that of its job; with the mutex held if there are several threads. */
 static void add_status(Job *job, int status)
 {
+    int is_valid = job->status == DONE || job->status == NEW_CODE;
     if (status == NOT_FINITE_OUTPUT) job->has_bad_outputs = 1;  /* and continue */
     else if (status == DRIFTED) job->has_drifted = 1;
-    else if (status != DONE && job->status == DONE) STORE_RELAXED(job->status, status);
+    else if (status != DONE && is_valid) STORE_RELAXED(job->status, status);
 }
 
 /* Compute chunks until none is left. The calling thread leads: it adapts the size of chunks, and handles
@@ -204,7 +207,7 @@ static void compute_chunks(Job *job, char *block, int leads, PyThreadState **sta
         if (leads && start + rows < job->rows) {
             now = nanoseconds();
             if (state && status == DONE && now - job->handled > SIGNAL_NS) {
-                status = handle_signals(state);
+                status = handle_signals(job, state);
                 job->handled = nanoseconds();
             }
         }
@@ -331,13 +334,13 @@ void run_on_threads(Job *job, char *block, PyThreadState **state)
 
 void run_without_gil(Job *job, char *block, PyThreadState **state)
 {
-    npy_intp most = job->rows / fewest_rows(job);  /* number of threads that have a chunk */
-    if (most <= 1 || !is_worth_sharing(job->code, job->rows)) job->threads = 1;
+    npy_intp rows = job->rows - job->next;
+    npy_intp most = rows / fewest_rows(job);  /* number of threads that have a chunk */
+    if (most <= 1 || !is_worth_sharing(job->code, rows)) job->threads = 1;
     else if (job->threads == 0) job->threads = default_threads();
     if (job->threads > most) job->threads = (int)most;
-    job->next = 0;
-    if (job->threads == 1 && job->rows <= job->chunk) {  /* one chunk: without the pool */
-        add_status(job, compute_chunk(job, 0, job->rows, block));
+    if (job->threads == 1 && rows <= job->chunk) {  /* one chunk: without the pool */
+        add_status(job, compute_chunk(job, job->next, rows, block));
     } else {
         run_on_threads(job, block, state);
     }

@@ -36,9 +36,10 @@ int default_threads(void);
 
 long long nanoseconds(void);
 
-/* Run Python's signal handlers; returns INTERRUPTED if one of them raises. A handler may fork and return in
-   the child, where no thread computes the chunks that other threads had taken. */
-int handle_signals(PyThreadState **state);
+/* Run Python's signal handlers; returns INTERRUPTED if one of them raises, and NEW_CODE if the Call has got
+   other code. A handler may fork and return in the child, where no thread computes the chunks that other
+   threads had taken. */
+int handle_signals(const Job *job, PyThreadState **state);
 
 /* Compute the chunks of a planned job on `job->threads` threads, or on this one if the helpers are busy. */
 void run_on_threads(Job *job, char *block, PyThreadState **state);
