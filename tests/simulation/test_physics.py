@@ -130,6 +130,29 @@ def test_joints_and_actuators_agree_with_mujoco(name):
     assert sim.nv in (5, 7)
 
 
+@pytest.mark.parametrize("child", ["", '<body pos=".2 0 .1"><geom size=".05"/></body>'])
+def test_gyroscopic_forces_of_a_rigid_body_are_implicit(child):
+    """In MuJoCo, implicitfast has them for free bodies that carry no joints."""
+    text = f"""<mujoco><option integrator="implicitfast" timestep="0.01"/><worldbody>
+        <geom type="plane" size="1 1 1"/><body pos="0 0 .15"><joint type="free" damping=".02"/>
+        <geom type="box" size=".3 .1 .02" pos=".1 .05 0" euler="10 20 30"/>{child}</body>
+        </worldbody></mujoco>"""
+    mj = converging(mujoco.MjModel.from_xml_string(text))
+    rng = np.random.default_rng(0)
+    states = [
+        SimpleNamespace(qpos=mj.qpos0 + height, qvel=10.0 * rng.normal(size=6), ctrl=[], act=[])
+        for height in ([0, 0, 0, 0, 0, 0, 0], [0, 0, 3, 0, 0, 0, 0])
+        for _ in range(5)
+    ]
+    sim = lw.Simulation(text)
+    assert max(error for _, error in compared(sim, mj, states)) < 1e-11
+    x = sim.state(qpos=[one.qpos for one in states], qvel=[one.qvel for one in states])
+    change, h = rng.normal(size=(10, 6)), 1e-5
+    found = sim.step.jvp("nu")(*x, np.zeros((10, 0)), change)[1]
+    after, before = (sim.step(x._replace(nu=x.nu + s * change), []).nu for s in (h, -h))
+    np.testing.assert_allclose(found[5:], (after - before)[5:] / (2.0 * h), rtol=1e-7, atol=1e-7)
+
+
 def test_welds_that_are_turned_by_half_a_turn():
     """Where the real part of the relative quaternion vanishes, or is negative."""
     mj = converging(mujoco.MjModel.from_xml_string(ARMS["weld to the world"]))

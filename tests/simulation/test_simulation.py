@@ -427,7 +427,7 @@ def test_wrong_states_are_errors_of_every_method(wrong):
             with pytest.raises(lw.LinkworkError, match=r"^(x|q|nu|batch axes)\b"):
                 method(state)
     for options in ({"batch": "many"}, {"batch": -1}, {"keyframe": np.zeros(2)}):
-        with pytest.raises(lw.ArgumentError, match=f"^{[*options][0]}: expected"):
+        with pytest.raises(lw.ArgumentError, match=f"^{next(iter(options))}: expected"):
             sim.state(**options)
     with pytest.raises(lw.ShapeError, match=r"q \(2,\), nu \(3,\)"):
         sim.state(q=x.q, nu=np.zeros((3, 6)))

@@ -14,7 +14,9 @@ from linkwork.algorithms.dynamics.rnea import inverse_dynamics
 from linkwork.algorithms.kinematics.manifold import integrate
 from linkwork.engine.symbolic.entries import FUNCTIONS, is_zero, select
 from linkwork.engine.symbolic.implicit import implicit_entry
+from linkwork.engine.symbolic.linalg import solve
 from linkwork.mechanics.joint_dynamics import JointDynamics
+from linkwork.model.layout import BASE_NV
 from linkwork.simulation.constraints.equalities import EqualityRow, equality_rows
 from linkwork.simulation.constraints.rows import ContactRow, EllipticRow, JointRow, PyramidRow
 from linkwork.simulation.constraints.softness import (
@@ -65,10 +67,7 @@ def moment_of(problem: SimulationProblem, state: State) -> Moment:
         touch for pair in scene.contacts for touch in touches(world, pair, problem.ground)
     )
     motions = world.motions(nu) if touching else {}
-    swept = world.motions(_swept(problem, nu)) if touching else {}
-    contacts = tuple(
-        contact_row(problem, touch, motions[touch.body], swept[touch.body]) for touch in touching
-    )
+    contacts = tuple(contact_row(problem, touch, motions[touch.body]) for touch in touching)
     equalities = tuple(equality_rows(world, scene, state, problem.weights))
     soft_M, soft_tau = _with_equalities(M, tau, equalities)
     joints = tuple(joint_rows(problem, q, nu))
@@ -135,16 +134,13 @@ def _pose(touch: Touch, origin: Vec) -> list[list[Scalar]]:
     return [[*(row[k] for row in touch.frame), point[k]] for k in range(3)] + [[0, 0, 0, 1]]
 
 
-def contact_row(
-    problem: SimulationProblem, touch: Touch, motion: Motion, swept: Motion
-) -> ContactRow:
+def contact_row(problem: SimulationProblem, touch: Touch, motion: Motion) -> ContactRow:
     """Return the rows of a contact slot.
 
     Args:
         problem: the robot and the scene.
         touch: the slot.
         motion: velocity of the body at the base's origin.
-        swept: what MuJoCo's acceleration of it is more than J nu_dot.
     """
     pair, options = touch.pair, problem.scene.options
     moving, _ = problem.weights.links[pair.link]
@@ -161,7 +157,6 @@ def contact_row(
     velocity = [motion.dot(wrench) for wrench in wrenches]
     reference = [-(own.b * velocity[0]) - own.k * (d * position)]
     reference += [-(sliding.b * v) for v in velocity[1:]]
-    reference = [x - swept.dot(wrench) for x, wrench in zip(reference, wrenches, strict=True)]
     arguments = touch.body, tuple(wrenches), tuple(reference)
     if pair.condim == 1:
         D = select(is_active, inverse_regularization(d, moving), 0.0)
@@ -274,43 +269,77 @@ def armature_of(problem: SimulationProblem) -> dict[int, JointDynamics]:
 
 
 def _integrated(now: Moment) -> list[Scalar]:
-    """Return the acceleration that a step integrates: (M + h D)^-1 M nu_dot."""
-    problem = now.problem
-    scene, options = problem.scene, problem.scene.options
-    implicit: dict[int, Scalar] = {}
-    if options.integrator == "implicitfast" or options.eulerdamp:
-        for one in scene.joints:
-            if not is_zero(one.damping):
-                for k in span_of(problem.layout, one.joint):
-                    implicit[k] = one.damping
-    if options.integrator == "implicitfast":
-        for k, gain in now.actuators.gains.items():
-            implicit[k] = implicit.get(k, 0.0) - gain
-    if not implicit:
+    """Return the acceleration x that a step integrates: A x = M nu_dot.
+
+    A = M + h D, and M + h (D + B) for implicitfast of a single rigid body, as in MuJoCo: B is the
+    derivative of its gyroscopic forces with respect to nu. The derivatives of x are those of
+    M (x - nu_dot) + h (D + B) x = 0: they need neither those of the factors nor those of M, whose
+    products are inverse dynamics.
+    """
+    problem, M = now.problem, now.M
+    options, damping = problem.scene.options, _implicit_damping(now)
+    is_rigid = problem.layout.floating and len(M) == BASE_NV
+    spinning = is_rigid and options.integrator == "implicitfast"
+    if not damping and not spinning:
         return list(now.nu_dot)
-    # A x = M nu_dot with A = M + h D, and M (x - nu_dot) + h D x = 0 for its derivatives: they need
-    # neither those of the factors nor those of M, whose products are inverse dynamics
     h, nu_dot = options.timestep, now.nu_dot
-    M = [[x if is_zero(x) else implicit_entry(x, 0.0) for x in row] for row in now.M]
-    pull = [inner_sparse(row, [implicit_entry(x, 0.0) for x in nu_dot]) for row in M]
-    for k, damping in implicit.items():
-        M[k][k] = M[k][k] + h * implicit_entry(damping, 0.0)
-    solver = ContactProblem(now.world, M, [0.0] * len(M), (), ())
-    x = solver.solve(M, pull)
-    slower = [one - other for one, other in zip(x, nu_dot, strict=True)]
+    A = [[x if is_zero(x) else implicit_entry(x, 0.0) for x in row] for row in M]
+    pull = [inner_sparse(row, [implicit_entry(x, 0.0) for x in nu_dot]) for row in A]
+    for k, value in damping.items():
+        A[k][k] = A[k][k] + h * implicit_entry(value, 0.0)
+    if spinning:
+        units = [[float(j == k) for j in range(BASE_NV)] for k in range(BASE_NV)]
+        columns = [_gyroscopic_rate(now, unit) for unit in units]
+        rates = zip(*columns, strict=True)
+        A = [
+            [x + h * implicit_entry(y, 0.0) for x, y in zip(row, rate, strict=True)]
+            for row, rate in zip(A, rates, strict=True)
+        ]
+
+    def divided(right: list[Scalar]) -> list[Scalar]:
+        """Return A^-1 b."""
+        if spinning:  # A is not symmetric
+            return solve(A, right).tolist()
+        return ContactProblem(now.world, A, right, (), ()).solve(A, right)
+
+    x = divided(pull)
     residual = inverse_dynamics(
         problem.skeleton,
         now.state.q,
         None,
-        slower,
+        [one - other for one, other in zip(x, nu_dot, strict=True)],
         gravity=ZERO,
         velocity="mixed",
         joint_dynamics=now.armature,
     )
-    for k, damping in implicit.items():
-        residual[k] = residual[k] + h * (damping * x[k])
-    pairs = zip(x, solver.solve(M, residual), strict=True)
-    return [implicit_entry(one, one - step) for one, step in pairs]
+    for k, value in damping.items():
+        residual[k] = residual[k] + h * (value * x[k])
+    if spinning:
+        rate = _gyroscopic_rate(now, x)
+        residual = [one + h * more for one, more in zip(residual, rate, strict=True)]
+    return [implicit_entry(one, one - step) for one, step in zip(x, divided(residual), strict=True)]
+
+
+def _implicit_damping(now: Moment) -> dict[int, Scalar]:
+    """Return the diagonal of D: minus derivatives of forces with respect to nu, by index in nu."""
+    scene, implicit = now.problem.scene, dict[int, Scalar]()
+    if scene.options.integrator == "implicitfast" or scene.options.eulerdamp:
+        for one in scene.joints:
+            if not is_zero(one.damping):
+                for k in span_of(now.problem.layout, one.joint):
+                    implicit[k] = one.damping
+    if scene.options.integrator == "implicitfast":
+        for k, gain in now.actuators.gains.items():
+            implicit[k] = implicit.get(k, 0.0) - gain
+    return implicit
+
+
+def _gyroscopic_rate(now: Moment, change: Sequence[Scalar]) -> list[Scalar]:
+    """Return how w x (w x m c) and w x I w of a rigid body change with nu."""
+    inertia = now.problem.skeleton.bodies[0].inertia.rotated(now.world.R[0])
+    h, w, dw = inertia.first_moment, as_vec(now.state.nu[3:]), as_vec(change[3:])
+    force = dw.cross(w.cross(h)) + w.cross(dw.cross(h))
+    return [*force, *(dw.cross(inertia.tensor @ w) + w.cross(inertia.tensor @ dw))]
 
 
 def _with_equalities(
@@ -339,21 +368,6 @@ def _bodies(problem: SimulationProblem) -> set[int]:
         if one.kind != "joint":
             names |= {name for name in (one.first, one.second) if name is not None}
     return {problem.skeleton.frames[frame_index(name)][0] for name in sorted(names)}
-
-
-def _swept(problem: SimulationProblem, nu: Sequence[Scalar]) -> list[Scalar]:
-    """Return w x v of free bodies on joints: their linear velocity is in their axes.
-
-    MuJoCo's is in the world, where its derivative is R (v_dot + w x v).
-    """
-    layout = problem.layout
-    more: list[Scalar] = [0.0] * layout.nv
-    for joint in layout.model.joints:
-        if joint.kind == "floating":
-            span = layout.nu[joint.name]
-            v, w = as_vec(nu[span][:3]), as_vec(nu[span][3:])
-            more[span.start : span.start + 3] = w.cross(v)
-    return more
 
 
 def _at_least(x: Scalar, least: float) -> Scalar:

@@ -217,8 +217,8 @@ class Readings:
                 half = 0.5 * angle
                 sine = FUNCTIONS["sin"](half)
                 own = _times((FUNCTIONS["cos"](half), *(x * sine for x in joint.axis)), own)
-            elif joint.kind in ("spherical", "floating"):
-                own = _times(tuple(q[self.layout.q[joint.name]][-4:]), own)
+            elif joint.kind == "spherical":
+                own = _times(tuple(q[self.layout.q[joint.name]]), own)
             own = _times(_constant(joint.first_H_joint), own)
             link = str(visit.parent)
         base = tuple(q[self.layout.base_wxyz]) if self.layout.floating else (1.0, 0.0, 0.0, 0.0)

@@ -370,21 +370,13 @@ class Simulation(SimulationCore):
         return self._turned(q, self._checked("qvel", qvel, self.nv), to_mujoco=False)
 
     def _turned(self, q: Array, rates: Array, *, to_mujoco: bool) -> Array:
-        """Convert velocities of free bodies.
-
-        In linkwork, the angular velocity of the base is in the world, and the linear velocity of
-        other free bodies in their axes; in MuJoCo, it is the other way round.
-        """
+        """Convert the angular velocity of the base: in MuJoCo, it is in its own axes."""
         axes = np.broadcast_shapes(q.shape[:-1], rates.shape[:-1])
         rates = np.broadcast_to(rates, (*axes, self.nv)).copy()
-        free = [joint.name for joint in self.model.joints if joint.kind == "floating"]
-        parts = [(self.layout.q[name], self.layout.nu[name].start, True) for name in free]
-        parts += [(slice(0, 7), 3, False)] if self.floating else []
-        for pose, start, is_body in parts:
-            R = quat.to_rotation(q[..., pose][..., 3:])
-            turned = "ij" if is_body == to_mujoco else "ji"
-            part = slice(start, start + 3)
-            rates[..., part] = np.einsum(f"...{turned},...j->...i", R, rates[..., part])
+        if self.floating:
+            R = quat.to_rotation(q[..., self.layout.base_wxyz])
+            turned = "ji" if to_mujoco else "ij"
+            rates[..., 3:6] = np.einsum(f"...{turned},...j->...i", R, rates[..., 3:6])
         return rates
 
     @cached_property

@@ -320,18 +320,16 @@ class _SceneReader:
         return q.tolist()
 
     def _nu(self, qpos: Array, qvel: Array) -> list[float]:
-        """Return velocities: of the base in world axes, of other free bodies in their axes."""
+        """Return velocities; the angular velocity of the base is in world axes."""
         layout, mj = self._layout(), self.mj
         nu = np.zeros(layout.nv)
         for joint, start in enumerate(mj.jnt_dofadr.tolist()):
             name = self._name(joint)
             to = slice(0, 6) if name == BASE else layout.nu[name]
             nu[to] = qvel[start : start + to.stop - to.start]
-            if kind_of(mj, joint) == "floating":
+            if name == BASE:
                 at = mj.jnt_qposadr[joint] + 3
-                R = quat.to_rotation(quat.normalize(qpos[at : at + 4]))
-                v, w = nu[to][:3], nu[to][3:]
-                nu[to] = [*v, *(R @ w)] if name == BASE else [*(R.T @ v), *w]
+                nu[3:6] = quat.to_rotation(quat.normalize(qpos[at : at + 4])) @ nu[3:6]
         return nu.tolist()
 
     def _references(self) -> Iterator[tuple[str, float]]:
