@@ -17,20 +17,23 @@ from linkwork.engine.runtime import compiled_program
 TESTS = Path(__file__).parent
 # Folders of which all tests have a marker. Other tests have theirs where they are defined.
 FOLDERS_OF_PEERS = ("bridges", "compat", "envs", "io/mjcf", "simulation/mjcf", "viewer")
+FOLDERS_OF_COMPILERS = ("export",)
 # Folders whose tests concern compilation in the background, or run as long as users' programs.
 FOLDERS_WITH_BACKGROUND = ("engine", "envs", "examples", "viewer")
 
 
 def pytest_ignore_collect(collection_path, config):
     """Leave out modules that cannot be imported without the packages that are not to be used."""
-    return True if _without_peers(config) and _is_of_peers(collection_path) else None
+    return True if _without_peers(config) and _is_in(collection_path, FOLDERS_OF_PEERS) else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are selected by their markers
 def pytest_collection_modifyitems(items):
     for item in items:
-        if _is_of_peers(item.path):
+        if _is_in(item.path, FOLDERS_OF_PEERS):
             item.add_marker("peers")
+        if _is_in(item.path, FOLDERS_OF_COMPILERS):
+            item.add_marker("compiler")
 
 
 def pytest_pycollect_makemodule(module_path, parent):
@@ -59,9 +62,8 @@ def _without_peers(config):
 
 
 @cache
-def _is_of_peers(path):
-    folders = [TESTS / name for name in FOLDERS_OF_PEERS]
-    return any(path.is_relative_to(folder) for folder in folders)
+def _is_in(path, folders):
+    return any(path.is_relative_to(TESTS / name) for name in folders)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -26,6 +26,7 @@ ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
 OLDEST = (3, 10)
 OF_COMMANDS = ("typer", "rich")  # only the command line needs them
+PROGRAMS_OF_TESTS = ("bash", "git")
 COMPILERS = ("cc", "gcc", "clang", "c++", "g++", "cl")
 
 
@@ -102,9 +103,14 @@ def check_wheel(python: Path, wheel: Path, source: Path, folder: Path, *, tests:
     if tests:
         run(programs / "python", "-m", "pip", "install", "--quiet", "--upgrade", "pip>=25.1")
         run(programs / "python", "-m", "pip", "install", "--quiet", "--group", "alone", cwd=source)
-        options = ("-q", "-n", "auto", "--dist", "worksteal", "-m", "not peers")
+        for name in filter(shutil.which, PROGRAMS_OF_TESTS):
+            (programs / name).symlink_to(shutil.which(name) or name)
+        options = ("-q", "-n", "auto", "--dist", "worksteal")
         options += ("--ignore", "tests/architecture")  # tests of the source tree
-        run(programs / "python", "-m", "pytest", *options, cwd=source, env=env)
+        pytest = (programs / "python", "-m", "pytest", *options, "-m")
+        run(*pytest, "not peers and not compiler", cwd=source, env=env)
+        env_with_compiler = {**env, "PATH": os.pathsep.join((env["PATH"], os.environ["PATH"]))}
+        run(*pytest, "not peers and compiler", cwd=source, env=env_with_compiler)
     run(programs / "python", "-m", "pip", "uninstall", "--quiet", "--yes", *OF_COMMANDS)
     run(programs / "python", source / "tools" / "check_install.py", cwd=empty, env=env)
 

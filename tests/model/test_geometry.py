@@ -67,6 +67,7 @@ def test_depths_are_the_least_distance_to_a_supporting_plane(shape):
         np.testing.assert_allclose(shape.depth(surface.vertices), 0.0, atol=1e-12)
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize("shape", [*SHAPES.values()][:-1], ids=[*SHAPES][:-1])
 def test_inertias_are_those_of_the_surface(shape):
     exact, (sampled, warning) = shape.inertia(1000.0), solid_surface(shape.surface(), 1000.0, "x")
@@ -86,6 +87,7 @@ def test_a_capsule_is_a_cylinder_and_a_ball_in_its_limits():
     assert lw.Capsule(0.0, 0.0).solid(2.0).mass == 2.0
 
 
+@pytest.mark.peers
 def test_a_surface_in_a_tiny_or_huge_unit_has_the_same_inertia():
     surface = lw.Box((0.2, 0.3, 0.5)).surface()
     expected, _ = solid_surface(surface, 1.0, "box")

@@ -170,6 +170,7 @@ def test_functions_of_coordinates_take_no_parameters(kd, motion):
         kd.function("difference")(q, q, parameters=kd.parameter_values())
 
 
+@pytest.mark.compiler
 def test_exported_functions_have_an_input_for_parameters(kd, tmp_path):
     report = lw.export(kd, tmp_path, ["mass_matrix", "gravity_force"])
     for row in report.rows:  # compared with the kernels, at random values near those of the model

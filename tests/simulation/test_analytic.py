@@ -9,6 +9,8 @@ import pytest
 
 import linkwork as lw
 
+pytestmark = pytest.mark.peers  # MuJoCo reads the files
+
 G = 9.81
 SPHERE = '<geom size=".1" mass="2" condim="{condim}" friction="{friction}"/>'
 BLOCK = '<geom type="box" size=".15 .1 .05" mass="3" condim="3" friction="{friction}"/>'

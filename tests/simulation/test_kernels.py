@@ -7,6 +7,8 @@ import pytest
 
 import linkwork as lw
 
+pytestmark = pytest.mark.peers  # MuJoCo reads the file
+
 XML = """<mujoco><option cone="elliptic"/><worldbody><geom type="plane" size="1 1 1"/>
 <body name="ball" pos="0 0 .09"><freejoint/><geom size=".1" mass="2"/>
 <body name="arm" pos="0 0 .1"><joint name="hinge" axis="0 1 0" range="-40 40"/>

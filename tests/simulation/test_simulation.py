@@ -158,6 +158,7 @@ STIFF_FRICTION = """
 """
 
 
+@pytest.mark.peers
 def test_the_solver_converges_in_deep_contact_and_at_high_speed():
     """Rolling friction, impratio 100, and limits that are far exceeded: up to 60 Newton steps."""
     corners = [(0.4, 0.0, 0.1), (-0.2, 0.3, 0.0), (-0.3, -0.3, 0.1), (0.3, -0.2, -0.1)]
@@ -250,6 +251,7 @@ SWITCHES = """
 """
 
 
+@pytest.mark.peers
 @pytest.mark.parametrize(
     ("shape", "condim", "cone", "friction"),
     [
@@ -304,6 +306,7 @@ LEG = """
 """
 
 
+@pytest.mark.peers
 def test_distances_before_touchdown_act_in_derivatives_if_asked_to():
     """A leg in the air moves with its inner force, so the momentum of the robot does not change."""
     momentum, ends = {}, []

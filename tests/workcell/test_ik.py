@@ -227,6 +227,7 @@ def crowded():
     return cell, cell.set_pose(state, "can", lw.Pose((0.0, 0.0, 0.08)))
 
 
+@pytest.mark.peers
 def test_solutions_avoid_collisions(rng):
     """Of the arm, of what it holds and of the column; judged by the collision check of the cell."""
     cell, state = crowded()
@@ -255,6 +256,7 @@ def test_solutions_avoid_collisions(rng):
         assert cell.in_collision(tried.state[tried.converged]).all()
 
 
+@pytest.mark.peers
 def test_devices_that_move_together_avoid_each_other(rng):
     """Two arms, side by side, reach for the same region; also one of them past the other."""
     arm = lw.robots.load("arm")
