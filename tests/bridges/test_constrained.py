@@ -81,6 +81,8 @@ def test_attributes_are_those_of_the_numpy_class(stance, symbolic):
 def test_equal_arguments_return_the_same_robot(bridge):
     kd = bridge.KinDyn(leg())
     assert kd.constrained(["heel"]) is kd.constrained(("heel",))
+    assert kd.constrained(["heel"]).kindyn is kd
+    assert kd.constrained(["heel"]).numpy is kd.numpy.constrained(["heel"])
     assert kd.constrained(["heel"], stabilization=2.0) is not kd.constrained(["heel"])
 
 

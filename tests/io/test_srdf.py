@@ -122,20 +122,15 @@ def test_other_elements(arm):
         arm,
         '<group name="tool"><link name="l_tool"/></group> <gripper name="g"/>',
         '<group_tcps group="tool"/> <contact_managers_plugin_config filename="a.yaml"/>',
-        '<end_effector name="ee" parent_link="l_hand" group="tool"/>',
+        '<end_effector name="ee" parent_link="l_hand" group="tool"/> <passive_joint name="v"/>',
         '<virtual_joint name="v" type="floating" parent_frame="world" child_link="hip"/>',
-        '<passive_joint name="v"/> <passive_joint name="waist"/>',
         '<link_sphere_approximation link="l_hand"><sphere center="1 2 3" radius="0.5"/>',
         "</link_sphere_approximation>",
     )
 
-    assert [(e.name, e.parent_link, e.group) for e in srdf.end_effectors] == [
-        ("ee", "l_hand", "tool")
-    ]
-    assert srdf.passive_joints == ("v", "waist")
     assert srdf.virtual_joints[0].kind == "floating"
-    ignored = ("gripper", "group_tcps", "contact_managers_plugin_config")
-    assert srdf.ignored == (*ignored, "link_sphere_approximation")
+    ignored = ("gripper", "group_tcps", "contact_managers_plugin_config", "end_effector")
+    assert srdf.ignored == (*ignored, "passive_joint", "link_sphere_approximation")
 
 
 def test_all_findings_of_a_file_are_reported_with_line_and_nearest_name(arm):
@@ -152,7 +147,7 @@ def test_all_findings_of_a_file_are_reported_with_line_and_nearest_name(arm):
         '<virtual_joint name="v" type="float" parent_frame="w" child_link="hip"/>',
         '<disable_collision link1="torso" link2="hip"/>',
         '<group_state name="m"><joint name="l_grip" value="1"/></group_state>',
-        '<end_effector name="e" parent_link="torso"/>',
+        "",
         '<group_state name="f"><joint name="root_joint" value="0 0 0 0 0 0 2"/></group_state>',
         '<virtual_joint name="u" type="fixed" parent_frame="w" child_link="hipp"/>',
         '<virtual_joint name="x" type="fixed" parent_frame="w" child_link="hip"/>',
@@ -160,7 +155,7 @@ def test_all_findings_of_a_file_are_reported_with_line_and_nearest_name(arm):
         '<virtual_joint name="x" type="fixed" parent_frame="w" child_link="torso"/>',
     )
 
-    assert sorted(found) == [2, 4, 5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 18]
+    assert sorted(found) == [2, 4, 5, 6, 7, 8, 10, 11, 12, 14, 15, 18]
     assert_contains(found[2], "warning", "group 'a'", "'l_elbo'", "'l_elbow'")
     assert_contains(found[4], "warning", "group 'c'", "'nam'", "'name'")
     assert_contains(found[5], "error", "group 'a'", "taken", ":2")
@@ -170,7 +165,6 @@ def test_all_findings_of_a_file_are_reported_with_line_and_nearest_name(arm):
     assert_contains(found[10], "error", "'float'", "'floating'")
     assert_contains(found[11], "warning", "<disable_collision>", "'disable_collisions'")
     assert_contains(found[12], "warning", "'l_grip'", "'l_elbow'")
-    assert_contains(found[13], "error", "'e'", "'group'")
     assert_contains(found[14], "error", "'root_joint'", "norm 2")
     assert_contains(found[15], "warning", "'u'", "'hipp'", "'hip'")
     assert_contains(found[18], "error", "virtual joint 'x'", "taken")

@@ -7,7 +7,7 @@ import pickle
 import re
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,7 +17,6 @@ from tests.support.models import assert_close, random_model
 import linkwork as lw
 from linkwork.algorithms.kinematics.frames import frame_pose
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.kindyn import requests
 from linkwork.kindyn.kernels import QuantityKernel
 from linkwork.kindyn.options import GravityOptions
 from linkwork.kindyn.quantities import quantity
@@ -123,20 +122,6 @@ def test_options_are_listed_one_by_one_and_a_wrong_one_is_answered_with_a_sugges
     ):
         with pytest.raises(lw.ArgumentError, match=r"'thread'.*did you mean 'threads'"):
             call()
-
-
-def test_the_types_know_every_quantity_and_no_other():
-    of_robot = get_args(requests.QuantityOfRobot)
-    of_frame = get_args(requests.QuantityOfFrame)
-    of_pair = get_args(requests.QuantityOfPair)
-    others = ("transforms", "relative_jacobian_at")
-    assert sorted((*of_robot, *of_frame, *of_pair, *others)) == sorted(lw.KinDyn.quantities)
-    for names, frames in (
-        (of_robot, ()),
-        (of_frame, ("frame",)),
-        (of_pair, ("reference", "frame")),
-    ):
-        assert all(lw.KinDyn.quantities[name].frames == frames for name in names)
 
 
 def test_the_page_of_quantities_lists_each_one_with_its_arguments_and_shape():

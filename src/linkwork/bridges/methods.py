@@ -29,11 +29,10 @@ import numpy as np
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.arguments import in_order
 from linkwork.engine.kernel.kernel import OPTIONS, Kernel
-from linkwork.engine.runtime.compiler import LOCK
 from linkwork.errors import ArgumentError, FrozenError
-from linkwork.kindyn import MOST_CONSTRAINED
 from linkwork.kindyn import ConstrainedKinDyn as NumpyConstrainedKinDyn
 from linkwork.kindyn import KinDyn as NumpyKinDyn
+from linkwork.kindyn.core import cached
 from linkwork.kindyn.foreign_names import no_attribute
 from linkwork.kindyn.kernels import QuantityKernel
 from linkwork.kindyn.quantities import Quantity
@@ -91,7 +90,7 @@ def call(kernel: Kernel, args: Sequence[Any], named: Mapping[str, Any]) -> tuple
     if kernel_with_forces is None:
         return kernel, in_order(kernel.signature, args, {**remaining, **forces})
     other, values = kernel_with_forces
-    added = [port.name for port in other.signature.inputs[kernel.n_others :]]
+    added = [port.name for port in other.signature.inputs[kernel.n_without_parameters :]]
     forces_by_name = dict(zip(added, values, strict=False))
     for name, value in zip(names, args, strict=False):
         if name in remaining:
@@ -116,7 +115,7 @@ class Bridged:
     _functions_of_quantities: dict[tuple[Any, ...], Any]  # by name and frames
 
     def __init__(self, model: Any, base: str | None = None, **options: Any) -> None:
-        robot = self._NUMPY(model, base, **options)
+        robot = model if isinstance(model, self._NUMPY) else self._NUMPY(model, base, **options)
         self.__dict__.update(numpy=robot, _functions={}, _functions_of_quantities={})
 
     if TYPE_CHECKING:
@@ -210,20 +209,7 @@ class BridgedKinDyn(Bridged):
 
         Calls with equal arguments return the same object.
         """
-        robot = self.numpy.constrained(contacts, **options)
-        bridged = self._constrained_robots.get(robot)
-        if bridged is None:
-            bridged = self._CLASSES[1](robot.model, **robot.options, **self._own_options)
-            with LOCK:
-                bridged = self._constrained_robots.setdefault(robot, bridged)
-                if len(self._constrained_robots) > MOST_CONSTRAINED:
-                    del self._constrained_robots[next(iter(self._constrained_robots))]
-        return bridged
-
-    @cached_property
-    def _constrained_robots(self) -> dict[NumpyConstrainedKinDyn, Any]:
-        """The results of `constrained`, by the robots for NumPy."""
-        return {}
+        return cached(self.numpy.constrained(contacts, **options), _bridged, self)
 
     def transforms(self, q: Any, *, frames: Sequence[str] | None = None, **named: Any) -> Any:
         """See `linkwork.KinDyn.transforms`."""
@@ -250,6 +236,13 @@ class BridgedKinDyn(Bridged):
         return self._of("relative_jacobian_at", reference, frame, origin, axes)(q, **named)
 
 
+def _bridged(robot: Any, kd: BridgedKinDyn) -> Any:
+    """Return a robot with contacts for the arrays of `kd`, whose robot with contacts it is."""
+    constrained: Any = kd._CLASSES[1](robot, **kd._own_options)  # pyright: ignore[reportPrivateUsage]
+    constrained.__dict__["kindyn"] = kd
+    return constrained
+
+
 class BridgedConstrainedKinDyn(Bridged):
     """Base class of the `ConstrainedKinDyn` of each bridge."""
 
@@ -260,8 +253,7 @@ class BridgedConstrainedKinDyn(Bridged):
     @cached_property
     def kindyn(self) -> Any:
         """The same robot without contacts."""
-        robot = self.numpy.kindyn
-        return self._CLASSES[0](robot.model, **robot.options, **self._own_options)
+        return self._CLASSES[0](self.numpy.kindyn, **self._own_options)
 
     def forces_of(self, name: str, q: Any, forces: Any, **named: Any) -> Any:
         """See `linkwork.ConstrainedKinDyn.forces_of`."""

@@ -108,7 +108,7 @@ class CollisionModel(CollisionCore):
     ) -> None:
         if isinstance(model, KinDynCore):
             names = [name for name in KinDynCore._OPTIONS if name != "base"]
-            options = {**{name: getattr(model, name) for name in names}, **options}
+            options = {**{name: model.options[name] for name in names}, **options}
             base = model.base if base is None else base
             model = model.model
         queries = ShapeQueries(meshes)

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -35,6 +34,7 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ValueRangeError, counted, shown
 from linkwork.inverse_kinematics.tasks import as_floats
 from linkwork.kindyn import KinDyn
+from linkwork.kindyn.core import cached
 from linkwork.model.geometry import Shape, Sphere
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ WEIGHT = 2.0  # of a distance in the cost, in which targets have weight 1 per me
 SLACK = 5e-4  # the search aims at distances this much above the margin [m]
 MAX_OBSTACLES = 8  # of a kind that a step takes
 MAX_SPHERES = 300  # pairs of spheres that a step takes without a selection
-CACHE_SIZE = 16
 SAMPLES = 500  # random configurations in which a margin that cannot be kept is found
 # Obstacles that fill the last block: too far away to matter.
 _FAR = {
@@ -306,7 +305,7 @@ def surroundings_of(
     value = as_floats(margin, "margin")
     if value.shape or not 0.0 <= value < np.inf:
         raise ValueRangeError(f"margin: expected a number >= 0 [m], got {shown(margin)}")
-    robot, world = _shared(avoid), as_obstacles(() if obstacles is None else obstacles)
+    robot, world = cached(avoid, _avoiding), as_obstacles(() if obstacles is None else obstacles)
     _check_margin(robot, float(value))
     rows: dict[str, Array] = {}
     for kind in DISTANCES_TO:
@@ -367,9 +366,8 @@ def _check_compiled(robot: AvoidingRobot, kind: str) -> None:
         raise ArgumentError(f"avoid: {what} has no closed form; {CLOSED_FORMS}")
 
 
-@lru_cache(maxsize=CACHE_SIZE)
-def _shared(avoid: CollisionModel) -> AvoidingRobot:
-    """Return one object for equal models; reject pairs without a closed form."""
+def _avoiding(avoid: CollisionModel) -> AvoidingRobot:
+    """Convert a collision model; reject pairs without a closed form."""
     exact = uncompiled(avoid.model, avoid.pairs)
     if exact:
         a, b = exact[0]

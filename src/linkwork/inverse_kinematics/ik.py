@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from math import prod
 from typing import Any, TypeVar
 
@@ -18,10 +17,11 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.inverse_kinematics.avoidance import surroundings_of
 from linkwork.inverse_kinematics.search import Accept, Effort, Problems, Solutions, solve
-from linkwork.inverse_kinematics.settings import CACHE_SIZE, Request, settings_of
+from linkwork.inverse_kinematics.settings import Request, settings_of
 from linkwork.inverse_kinematics.tasks import Task, as_floats, check_mapping, goal_of
 from linkwork.kindyn import ConstrainedKinDyn, KinDyn
 from linkwork.kindyn.constrained.assembly import TOLERANCE, assembler_of
+from linkwork.kindyn.core import cached
 from linkwork.kindyn.gauss_newton import Bounds, bounds_of, free_coordinates
 from linkwork.model.geometry import Shape
 
@@ -124,11 +124,11 @@ def ik(
     surroundings = surroundings_of(kd, avoid, margin, obstacles)
     check_mapping("weights", weights or {}, "weights by frame, as in {'tool': 2.0}")
     request = Request(
-        *(kd, loops, goal.tasks, bool(limits), preferred is not None),
+        *(loops, goal.tasks, bool(limits), preferred is not None),
         None if surroundings is None else surroundings.avoidance,
         *(tuple(held_joints), tuple((weights or {}).items()), tolerance),
     )
-    settings = settings_of(request)
+    settings = settings_of(kd, request)
     arrays = [array for array in (start, goal.values, preferred) if array is not None]
     of_obstacles = () if surroundings is None else (surroundings.batch,)
     batch = _batch(*(array.shape[:-1] for array in arrays), *of_obstacles)
@@ -149,14 +149,11 @@ def ik(
 
 
 def _internal_robots(kd: Any) -> tuple[KinDyn, ConstrainedKinDyn | None]:
-    """Return the robot, mixed and in float64, and the same with equality constraints, if any.
-
-    Equal robots share one object.
-    """
+    """Return the robot, mixed and in float64, and the same with equality constraints, if any."""
     if not isinstance(kd, (KinDyn, ConstrainedKinDyn)):
         raise ArgumentError(f"ik: expected a KinDyn, got {shown(kd)}")
     if kd.representation != "mixed" or kd.dtype != np.float64:
-        kd = _converted(kd)
+        kd = cached(kd, _converted)
     if isinstance(kd, KinDyn):
         return kd, kd.constrained() if kd.problem.equations else None
     for contact in kd.contacts:
@@ -171,7 +168,6 @@ def _internal_robots(kd: Any) -> tuple[KinDyn, ConstrainedKinDyn | None]:
 Robot = TypeVar("Robot", KinDyn, ConstrainedKinDyn)
 
 
-@lru_cache(maxsize=CACHE_SIZE)
 def _converted(kd: Robot) -> Robot:
     return kd.replace(representation="mixed", dtype=np.float64)
 

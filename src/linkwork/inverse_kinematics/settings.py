@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +16,8 @@ from linkwork.inverse_kinematics.step import ClosedTargets, Targets
 from linkwork.inverse_kinematics.tasks import Task, as_floats, scales_of
 from linkwork.kindyn import ConstrainedKinDyn, KinDyn
 from linkwork.kindyn.constrained.assembly import Assembler, assembler_of, draw_closed
+from linkwork.kindyn.core import cached
 from linkwork.kindyn.gauss_newton import Bounds, bounds_of, free_coordinates, step_kernel
-
-# Functions and settings of this many kinds of problems are cached, with their robots.
-CACHE_SIZE = 64
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,6 @@ class Settings:
 class Request(NamedTuple):
     """The arguments of `ik` that are the same for all rows of a batch."""
 
-    kd: KinDyn
     loops: ConstrainedKinDyn | None  # the robot with its equality constraints, if any
     tasks: tuple[Task, ...]
     limits: bool
@@ -81,16 +77,16 @@ class Request(NamedTuple):
     tolerance: Any
 
 
-def settings_of(request: Request) -> Settings:
+def settings_of(kd: KinDyn, request: Request) -> Settings:
     """Return the settings of a request; they are cached if it can be hashed."""
     try:
-        return _cached_settings(request)
+        return cached(kd, _settings, request)
     except TypeError:  # an argument cannot be hashed
-        return _build_settings(request)
+        return _settings(kd, request)
 
 
-def _build_settings(request: Request) -> Settings:
-    kd, tasks = request.kd, request.tasks
+def _settings(kd: KinDyn, request: Request) -> Settings:
+    tasks = request.tasks
     scales = scales_of(tasks, dict(request.weights))
     largest_weight = float(scales.max())
     counts = [count for task in tasks for count in (3, task.residual_size - 3)]
@@ -99,7 +95,7 @@ def _build_settings(request: Request) -> Settings:
     for name, span in kd.layout.q.items():
         is_random[span] = free[kd.layout.nu[name]].all()
     return Settings(
-        _functions_of(*request[:6]),
+        cached(kd, _functions, *request[:5]),
         np.repeat(scales.reshape(-1), counts) / largest_weight,
         scales / largest_weight,
         largest_weight,
@@ -111,11 +107,7 @@ def _build_settings(request: Request) -> Settings:
     )
 
 
-_cached_settings = lru_cache(maxsize=CACHE_SIZE)(_build_settings)
-
-
-@lru_cache(maxsize=CACHE_SIZE)
-def _functions_of(  # noqa: PLR0917
+def _functions(  # noqa: PLR0917
     kd: KinDyn,
     loops: ConstrainedKinDyn | None,
     tasks: tuple[Task, ...],
@@ -123,7 +115,7 @@ def _functions_of(  # noqa: PLR0917
     posture: bool,
     avoidance: Avoidance | None,
 ) -> Functions:
-    """Return the functions for some tasks, shared by equal robots."""
+    """Return the functions for some tasks."""
     bounds = bounds_of(kd.layout, limits)
     problem: Targets = Targets(kd, tasks, bounds, posture)
     assembler = None
@@ -135,7 +127,7 @@ def _functions_of(  # noqa: PLR0917
     if avoidance is None:
         steps = Rollout(step_kernel(problem))
         return Functions(kd, loops, assembler, bounds, problem.error_kernel(), steps)
-    functions = _functions_of(kd, loops, tasks, limits, posture, None)
+    functions = cached(kd, _functions, loops, tasks, limits, posture, None)
     avoiding = replace(problem, has_posture=False, avoidance=avoidance)
     return replace(functions, avoiding_steps=Rollout(step_kernel(avoiding)))
 

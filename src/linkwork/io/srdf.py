@@ -60,16 +60,6 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EndEffector:
-    """A group that is attached to a link, such as a gripper."""
-
-    name: str
-    parent_link: str
-    group: str
-    parent_group: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class VirtualJoint:
     """How a link moves in the world, such as a floating base. It is not a joint of the model."""
 
@@ -96,9 +86,7 @@ class SRDF:
     groups: tuple[Group, ...] = ()
     configurations: tuple[Configuration, ...] = ()
     """The group states. States of the same name in several groups are named `group/state`."""
-    end_effectors: tuple[EndEffector, ...] = ()
     virtual_joints: tuple[VirtualJoint, ...] = ()
-    passive_joints: tuple[str, ...] = ()
     disabled_collisions: tuple[DisabledCollision, ...] = ()
     """Each pair once, those of `disable_default_collisions` included."""
     ignored: tuple[str, ...] = ()
@@ -128,11 +116,12 @@ class SRDF:
 
 ROOT_JOINT = "root_joint"
 ELEMENTS = (
-    *("group", "group_state", "end_effector", "virtual_joint", "passive_joint"),
+    *("group", "group_state", "virtual_joint"),
     *("disable_collisions", "enable_collisions", "disable_default_collisions"),
 )
-# Elements of other programs: HPP, Pinocchio, MoveIt, Tesseract.
+# Elements that linkwork does not use, of MoveIt, HPP, Pinocchio and Tesseract.
 OTHERS = (
+    *("end_effector", "passive_joint"),
     *("gripper", "handle", "contact", "specificities", "rotor_params", "torque_constant"),
     *("joint_property", "position_only_ik", "link_sphere_approximation"),
     *("group_tcps", "kinematics_plugin_config", "contact_managers_plugin_config"),
@@ -251,9 +240,7 @@ class _Reader:
             name=robot.attribute("name") or "robot",
             groups=tuple(self.groups.values()),
             configurations=tuple(self._configurations()),
-            end_effectors=tuple(self._end_effectors()),
             virtual_joints=tuple(self.virtual.values()),
-            passive_joints=tuple(self._passive_joints()),
             disabled_collisions=tuple(self._disabled_collisions()),
             ignored=tuple(ignored),
         )
@@ -446,25 +433,6 @@ class _Reader:
         )
 
     # Everything else
-
-    def _end_effectors(self) -> Iterator[EndEffector]:
-        attributes = ("name", "parent_link", "group")
-        for part in self._parts("end_effector", "end effector", attributes):
-            part.warn_unknown((), (*attributes, "parent_group"))
-            name, link, group = (part.required_attribute(a) for a in attributes)
-            parent_group = part.attribute("parent_group") or None
-            self._warn_unknown_group(group, part)
-            self._warn_unknown_group(parent_group, part)
-            if self._has("link", link, part):
-                yield EndEffector(
-                    name=name, parent_link=link, group=group, parent_group=parent_group
-                )
-
-    def _passive_joints(self) -> Iterator[str]:
-        for part in self._parts("passive_joint", "passive joint", ("name",)):
-            name = part.required_attribute("name")
-            if self._virtual_joint(name) or self._has("joint", name, part):
-                yield name
 
     def _pairs(self, tag: str) -> Iterator[DisabledCollision]:
         for part in self.robot.children(tag):

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.engine.cached_property import cached_property
-from linkwork.engine.runtime.compiler import LOCK
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.traced import is_traced
 from linkwork.errors import ArgumentError, ValueRangeError
@@ -29,7 +28,6 @@ from linkwork.kindyn.constrained.assembly import assemble, closed_sample, random
 from linkwork.kindyn.constrained.contacts import (
     Contact,
     ContactKind,
-    check_relative_motion,
     contacts_of,
 )
 from linkwork.kindyn.constrained.methods import (
@@ -38,13 +36,11 @@ from linkwork.kindyn.constrained.methods import (
     gains_of,
     independent_coordinates,
 )
-from linkwork.kindyn.core import KinDynCore
+from linkwork.kindyn.core import KinDynCore, cached
 from linkwork.kindyn.dynamics import DynamicsMethods
 from linkwork.kindyn.frames import FrameMethods
 from linkwork.kindyn.kernels import KernelRequest, QuantityKernel
 from linkwork.kindyn.kinematic_derivatives import KinematicDerivativeMethods
-
-MOST_CONSTRAINED = 64  # results of `constrained` that a robot keeps
 
 
 class ConstrainedKinDyn(ConstrainedMethods):
@@ -224,30 +220,21 @@ class KinDyn(
             >>> forces.shape
             (12,)
         """
-        key = contacts_of(contacts), actuated_joints(actuated), gains_of(stabilization)
-        robot = self._constrained_robots.get(key)
-        if robot is None:
-            listed, names, gains = key
-            robot = ConstrainedKinDyn(
-                self.model, **self.options, contacts=listed, actuated=names, stabilization=gains
-            )
-            check_relative_motion(robot.contacts, robot.tree, floating=self.floating)
-            with LOCK:
-                robot = self._constrained_robots.setdefault(key, robot)
-                if len(self._constrained_robots) > MOST_CONSTRAINED:
-                    del self._constrained_robots[next(iter(self._constrained_robots))]
-        return robot
+        settings = contacts_of(contacts), actuated_joints(actuated), gains_of(stabilization)
+        return cached(self, _constrained, *settings)
 
-    @cached_property
-    def _constrained_robots(self) -> dict[Any, ConstrainedKinDyn]:
-        """The results of `constrained`, by its arguments."""
-        return {}
+
+def _constrained(kd: KinDyn, contacts: Any, actuated: Any, gains: Any) -> ConstrainedKinDyn:
+    settings = {"contacts": contacts, "actuated": actuated, "stabilization": gains}
+    robot = ConstrainedKinDyn(kd.model, **kd.options, **settings)
+    robot.__dict__["kindyn"] = kd
+    return robot
 
 
 def as_kindyn(robot: KinDynCore) -> KinDyn:
     """Return the same robot with the same options, as a `KinDyn`."""
-    names = (*KinDyn._OPTIONS, "parameters")  # pyright: ignore[reportPrivateUsage]
-    return KinDyn(robot.model, **{name: robot.options[name] for name in names})
+    options = {name: robot.options[name] for name in KinDyn._OPTIONS}  # pyright: ignore[reportPrivateUsage]
+    return KinDyn(robot.model, **options)
 
 
 __all__ = ["ConstrainedKinDyn", "KinDyn"]

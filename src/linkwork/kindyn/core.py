@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
@@ -28,7 +28,7 @@ from linkwork.errors import (
     warn_once,
 )
 from linkwork.kindyn.foreign_names import no_attribute
-from linkwork.kindyn.kernels import MOST_UNROLLED, KernelRequest, QuantityKernel, build_kernel
+from linkwork.kindyn.kernels import MOST_UNROLLED, KernelRequest, QuantityKernel, key_of
 from linkwork.kindyn.options import methods_of
 from linkwork.kindyn.quantities import Context, Quantity, declared_quantities
 from linkwork.kindyn.requests import Request, Spec, spec_of, wrench_frames
@@ -62,7 +62,9 @@ if TYPE_CHECKING:
 STANDARD_GRAVITY = (0.0, 0.0, -9.80665)
 """Acceleration of free fall in the world [m/s^2]."""
 LONGEST_OPTION = 100  # characters of an option in a repr
+MOST_CACHED = 64  # results of `cached` that a robot keeps
 
+T = TypeVar("T")
 _Name = TypeVar("_Name", bound=str)
 
 
@@ -84,6 +86,7 @@ class KinDynCore:
     joint_dynamics: bool
     cut: tuple[str, ...]
     _descriptions: tuple[Parameter, ...]  # the option `parameters`
+    _results: dict[Hashable, Any]  # of `cached`, the last one used last
     # Kernels by the name of the (first) quantity, then by `KernelRequest.detail`.
     _kernels: dict[str, dict[Any, QuantityKernel[Any]]]
 
@@ -112,7 +115,7 @@ class KinDynCore:
     ) -> None:
         if unknown:
             name = next(iter(unknown))
-            hint = nearest(name, (*self._OPTIONS, "parameters"))
+            hint = nearest(name, self._OPTIONS)
             raise ArgumentError(f"{type(self).__name__} has no option {name!r}; {hint}")
         if not isinstance(model, Model):
             hint = "; lw.load reads a file" if isinstance(model, str) else ""
@@ -142,6 +145,7 @@ class KinDynCore:
             cut=joint_names(cut, "cut"),
             _descriptions=parameters,
             _kernels=defaultdict(dict),
+            _results={},
         )
         if type(parameters) is not tuple or parameters:
             self.__dict__["_descriptions"] = self.parameters.descriptions
@@ -152,8 +156,10 @@ class KinDynCore:
             text = f"{model.name}: {moving} moving joints are too many to compile"
             warn(f"{text}; NumPy computes instead")
 
-    # all but self, model, parameters and unknown
-    _OPTIONS = tuple(signature(__init__).parameters)[2:-2]
+    _OPTIONS: ClassVar[tuple[str, ...]] = (
+        *("base", "floating", "representation", "gravity", "base_pose", "dtype", "check"),
+        *("joint_dynamics", "cut", "parameters"),
+    )
 
     if not TYPE_CHECKING:
 
@@ -170,8 +176,8 @@ class KinDynCore:
     @property
     def options(self) -> dict[str, Any]:
         """The options with which `KinDyn(model, **options)` creates an equal object."""
-        options = {name: getattr(self, name) for name in self._OPTIONS}
-        return {**options, "parameters": self._descriptions}
+        attributes = {"parameters": "_descriptions"}
+        return {name: getattr(self, attributes.get(name, name)) for name in self._OPTIONS}
 
     def __repr__(self) -> str:
         """Show the options that differ from their defaults; long values are shortened."""
@@ -271,7 +277,7 @@ class KinDynCore:
             *map(equations_of_constraint, self.model.constraints),
         )
 
-    def _check_loops(self, specs: Sequence[Spec]) -> None:
+    def _check_specs(self, specs: Sequence[Spec]) -> None:
         """Raise for quantities that the loops of the model make ambiguous."""
         for spec in specs if self._equations else ():
             if spec.quantity.instead:
@@ -394,7 +400,7 @@ class KinDynCore:
         if not requests:
             raise ArgumentError("name at least one quantity")
         specs = tuple(spec_of(request, self.model, self.quantities) for request in requests)
-        self._check_loops(specs)
+        self._check_specs(specs)
         if any(spec.quantity.solves_constraints for spec in specs):
             self._warn_of_near_redundancy()
         table = self.parameters if self._descriptions else None
@@ -443,8 +449,11 @@ class KinDynCore:
             return kernel
 
     def _new_kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
-        key = self._digest if self._is_known(request) else None
-        return build_kernel(self, request, key=key, dtype=self.dtype, check=self.check)
+        return QuantityKernel(self, request)
+
+    def _key_of(self, request: KernelRequest) -> str | None:
+        """Return the key of a program in the disk cache; None if users' code takes part in it."""
+        return key_of(self._digest, request) if self._is_known(request) else None
 
     @cached_property
     def parameters(self) -> ParameterTable:
@@ -516,6 +525,24 @@ class KinDynCore:
             shapes = [link.visuals[:1] for link in model.links]
             text += repr((self._descriptions, shapes))
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def cached(robot: KinDynCore, create: Callable[..., T], *arguments: Hashable) -> T:
+    """Return `create(robot, *arguments)`, of which a robot keeps the results that were used last.
+
+    The results end with the robot. If two threads create a result, both get the first one.
+    """
+    results, key = robot._results, (create, *arguments)  # pyright: ignore[reportPrivateUsage]
+    with LOCK:
+        if key in results:
+            result = results[key] = results.pop(key)
+            return result
+    result = create(robot, *arguments)
+    with LOCK:
+        result = results.setdefault(key, result)
+        if len(results) > MOST_CACHED:
+            del results[next(iter(results))]
+    return result
 
 
 def unambiguous(kd: KinDynCore, names: Iterable[_Name]) -> tuple[_Name, ...]:

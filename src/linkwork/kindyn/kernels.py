@@ -100,10 +100,39 @@ class QuantityKernel(Kernel, Generic[Result]):
 
     robot: Any  # the `KinDynCore` that it belongs to, whose module imports this one
     request: KernelRequest
-    # the same quantity with more inputs, by the frames of wrenches and whether gravity is given
-    siblings: dict[Any, QuantityKernel[Any]]
+    # The same quantity with further inputs, by the frames of wrenches and whether gravity is one.
+    with_further_inputs: dict[Any, QuantityKernel[Any]]
     takes_parameters: bool  # whether its last input are the model parameters
-    n_others: int  # how many inputs there are besides
+    n_without_parameters: int  # the number of the other inputs
+
+    def __init__(
+        self, robot: Any, request: KernelRequest, column_function: ColumnFunction | None = None
+    ) -> None:
+        """Prepare a kernel.
+
+        Args:
+            robot: the `KinDynCore` whose quantities are computed.
+            request: what to compute, from which inputs.
+            column_function: computes the quantities in place of a program.
+        """
+        self.robot, self.request, self.with_further_inputs = robot, request, {}
+        self.takes_parameters = request.takes_parameters
+        self.n_without_parameters = len(request.inputs) - request.takes_parameters
+        key = None  # of a program; None if users' code decides what is computed
+        if column_function is None:
+            key = robot._key_of(request)
+            column_function = self._numpy_function()
+        super().__init__(
+            _signature(robot, request),
+            self._trace,
+            key=key,
+            dtype=robot.dtype,
+            column_function=column_function,
+            check_input=finite_check(robot.problem, request.inputs) if robot.check else None,
+            check_result=self._result_check(),
+            result=request.specs[0].quantity.result if len(request.specs) == 1 else None,
+        )
+        self.analytic = self._analytic
 
     if TYPE_CHECKING:
 
@@ -141,33 +170,32 @@ class QuantityKernel(Kernel, Generic[Result]):
         Options become further inputs: wrenches and gravity of another kernel, and `parameters`,
         by default the values of the model, of this one.
         """
-        n, kernel, more = self.n_others, self, ()
-        has_last = len(args) > n  # parameters by position, or too many inputs
-        if parameters is not None and (has_last or not self.takes_parameters):
+        n = self.n_without_parameters
+        inputs, last = args[:n], args[n:]  # the last are parameters, or more than there are inputs
+        if parameters is not None and (last or not self.takes_parameters):
             raise ArgumentError(_unexpected_parameters(self))
-        args, last = args[:n], args[n:]
-        if self.takes_parameters and not has_last:
+        if self.takes_parameters and not last:
             last = (self.signature.defaults[PARAMETERS] if parameters is None else parameters,)
+        kernel, forces = self, ()
         if wrenches is not None or gravity is not None:
-            other = self.with_forces(wrenches, gravity)
-            if other is None:  # they are no options: reported as unknown inputs
-                forces = {"wrenches": wrenches, "gravity": gravity}
-                named |= {name: value for name, value in forces.items() if value is not None}
+            options = self.with_forces(wrenches, gravity)
+            if options is None:  # they are inputs, or unknown
+                passed = {"wrenches": wrenches, "gravity": gravity}
+                named |= {name: value for name, value in passed.items() if value is not None}
             else:
-                kernel, more = other
-        is_complete = len(args) == n
-        if is_complete:
-            args = *args, *more, *last
+                kernel, forces = options
+        if len(inputs) == n:
+            inputs = *inputs, *forces, *last
         else:
             names = [port.name for port in kernel.signature.inputs[n:]]
-            named |= dict(zip(names, (*more, *last), strict=True))
-        if kernel is not self or (is_complete and self.takes_parameters and not has_last):
-            return kernel(*args, **named)  # by C, now that all inputs are there
+            named |= dict(zip(names, (*forces, *last), strict=True))
+        if kernel is not self or len(inputs) > len(args):
+            return kernel(*inputs, **named)  # by C, now that all inputs are there
         try:
-            return super()._call(*args, **named)
+            return super()._call(*inputs, **named)
         except SingularJointError as error:
             if error.mask is None:  # singular by the model's numbers: so are all rows
-                error.mask = self._all_rows(args, named)
+                error.mask = self._all_rows(inputs, named)
             raise
 
     def with_forces(
@@ -183,16 +211,17 @@ class QuantityKernel(Kernel, Generic[Result]):
             None if they are no options of this kernel.
         """
         try:
-            other = self.siblings[() if wrenches is None else (*wrenches,), gravity is not None]
+            frames = () if wrenches is None else (*wrenches,)
+            other = self.with_further_inputs[frames, gravity is not None]
             more = () if wrenches is None else (*wrenches.values(),)
         except (AttributeError, KeyError, TypeError):  # not made yet, or no wrenches by frame
-            other = self._made_with(wrenches, gravity is not None)
+            other = self._build_with(wrenches, gravity is not None)
             if other is None:
                 return None
             more = tuple((wrenches or {}).values())
         return other, more if gravity is None else (gravity, *more)
 
-    def _made_with(self, wrenches: Any, has_gravity: bool) -> QuantityKernel[Any] | None:
+    def _build_with(self, wrenches: Any, has_gravity: bool) -> QuantityKernel[Any] | None:
         """Build the kernel with further inputs; None if they are no options of this one."""
         is_mapping = wrenches is None or isinstance(wrenches, Mapping)
         if not is_mapping and self._takes_force("wrenches"):
@@ -202,13 +231,41 @@ class QuantityKernel(Kernel, Generic[Result]):
             return None
         frames = tuple(wrenches or ())
         other = self.robot.function(self.request.key, wrenches=frames, gravity=has_gravity)
-        self.siblings[frames, has_gravity] = other
+        self.with_further_inputs[frames, has_gravity] = other
         return other
 
     def _takes_force(self, name: str) -> bool:
         request = self.request
         is_fixed = len(request.specs) != 1 or request.wrenches or request.gravity
         return not is_fixed and name in request.specs[0].quantity.forces
+
+    def _analytic(self, kind: Kind, wrt: tuple[str, ...]) -> Program | None:
+        """Trace a derivative that is a quantity of its own; None if there is none."""
+        specs = derivative_specs(self.request.specs, kind, wrt, self.robot.quantities)
+        if specs is None:
+            return None
+        compute = self._computation(replace(self.request, specs=specs))
+        ports = self.signature.inputs, self.signature.outputs
+        return jacobian_program(_of_arrays(compute), specs, ports, wrt)
+
+    def _trace(self) -> Program:
+        compute = _of_arrays(self._computation(self.request))
+        return trace(compute, self.signature.inputs, [port.name for port in self.signature.outputs])
+
+    def _computation(self, request: KernelRequest) -> Callable[..., tuple[Array, ...]]:
+        return computation(self.robot._context, self.robot.problem, request)
+
+    def _numpy_function(self) -> ColumnFunction | None:
+        """Return what computes the quantities if a program would be too long, else None."""
+        if not _is_too_long(self.robot.problem, self.request.specs):
+            return None
+        compute = self._computation(self.request)
+        return lambda *columns: [array.reshape(-1) for array in compute(*columns)]
+
+    def _result_check(self) -> ResultCheck | None:
+        """Return what is called if a result is not finite, and raises if that is an error."""
+        unit_norms = _unit_norms(self.robot.problem.layout, [0])
+        return result_check(self.request.specs, self.robot._context, unit_norms)
 
     def _all_rows(self, args: Sequence[Any], named: Mapping[str, Any]) -> Array | None:
         """(rows,) True for each row of a batch; None of a single call."""
@@ -235,84 +292,26 @@ def _unpickle(robot: Any, requests: Any, wrenches: Any, gravity: bool) -> Quanti
     return robot.function(*requests, wrenches=wrenches, gravity=gravity)
 
 
-def build_kernel(
-    robot: Any,
-    request: KernelRequest,
-    *,
-    key: str | None,
-    dtype: Any,
-    check: bool,
-    check_result: ResultCheck | None = None,
-    column_function: ColumnFunction | None = None,
-    kernel_type: type[QuantityKernel[Any]] = QuantityKernel,
-) -> QuantityKernel[Any]:
-    """The kernel of some quantities.
-
-    Args:
-        robot: the `KinDyn` that they are computed for.
-        request: what to compute, from which inputs.
-        key: names the robot and the options, for the cache; None if users' code decides what is
-            computed, so that only the program itself can name it.
-        dtype: float64 or float32.
-        check: whether to reject input that is not finite.
-        check_result: called if a result is not finite, unless the quantity has a check of its own.
-        column_function: computes the quantities in place of a program.
-        kernel_type: the class of the kernel.
-    """
-    problem: Problem = robot.problem
-    layout = problem.layout
-    specs, inputs = request.specs, request.inputs
-    ports = tuple(Port(one.name, one.shape(problem)) for one in inputs)
-    outputs = _outputs(problem, request)
-    context: Callable[..., Context] = robot._context
-    compute = computation(context, problem, request)
-
-    def program() -> Program:
-        return trace(
-            lambda *arrays: compute(*map(_scalars, arrays)), ports, [port.name for port in outputs]
-        )
-
-    def analytic(kind: Kind, wrt: tuple[str, ...]) -> Program | None:
-        needed = derivative_specs(specs, kind, wrt, robot.quantities)
-        if needed is None:
-            return None
-        of_numbers = computation(context, problem, replace(request, specs=needed))
-        return jacobian_program(
-            lambda *arrays: of_numbers(*map(_scalars, arrays)), needed, (ports, outputs), wrt
-        )
-
-    unit_norms = _unit_norms(layout, [k for k, one in enumerate(inputs) if one.has_unit_norms])
+def _signature(robot: Any, request: KernelRequest) -> Signature:
+    """Return names, shapes and default values of a kernel's inputs and outputs."""
+    problem, inputs = robot.problem, request.inputs
+    configurations = [k for k, one in enumerate(inputs) if one.has_unit_norms]
+    unit_norms = _unit_norms(problem.layout, configurations)
     defaults: dict[str, Array] = {}
     if request.table is not None and request.takes_parameters:
         unit_norms += _unit_norms_of_poses(request.table, len(inputs) - 1)
         defaults[PARAMETERS] = robot.parameter_values()
-    if column_function is None and _is_too_long(problem, specs):
-        column_function = _flat(compute)
-    kernel = kernel_type(
-        Signature(
-            " + ".join(map(str, specs)),
-            ports,
-            outputs,
-            unit_norms,
-            {one.name: one.meaning(problem) for one in inputs},
-            defaults,
-        ),
-        program,
-        key=None if key is None else _key(key, request),
-        dtype=dtype,
-        column_function=column_function,
-        check_input=finite_check(problem, inputs) if check else None,
-        check_result=result_check(specs, context, _unit_norms(layout, [0])) or check_result,
-        result=specs[0].quantity.result if len(specs) == 1 else None,
+    return Signature(
+        " + ".join(map(str, request.specs)),
+        tuple(Port(one.name, one.shape(problem)) for one in inputs),
+        _outputs(problem, request),
+        unit_norms,
+        {one.name: one.meaning(problem) for one in inputs},
+        defaults,
     )
-    kernel.robot, kernel.request, kernel.siblings = robot, request, {}
-    kernel.takes_parameters = request.takes_parameters
-    kernel.n_others = len(inputs) - request.takes_parameters
-    kernel.analytic = analytic
-    return kernel
 
 
-def _key(robot: str, request: KernelRequest) -> str:
+def key_of(robot: str, request: KernelRequest) -> str:
     """Return the name of a program: the robot, the quantities, and the sources of linkwork."""
     parts = (robot, repr(request.key), source_digest(), np.__version__)
     return hashlib.sha256("|".join(parts).encode()).hexdigest()
@@ -358,8 +357,9 @@ def _array_of(nested: Any, port: Port) -> Array:
     return array.reshape(port.shape)
 
 
-def _scalars(array: Array) -> tuple[Any, ...]:
-    return tuple(array.reshape(-1))
+def _of_arrays(compute: Callable[..., tuple[Array, ...]]) -> Callable[..., tuple[Array, ...]]:
+    """Convert a function of the entries of each input to a function of arrays."""
+    return lambda *arrays: compute(*(tuple(array.reshape(-1)) for array in arrays))
 
 
 def _scaled(q: Sequence[Any], unit_norms: Sequence[UnitNorm]) -> Sequence[Any]:
@@ -395,13 +395,6 @@ def _is_too_long(problem: Problem, specs: Sequence[Spec]) -> bool:
             warn(f"{text} compile; NumPy computes instead")
             return True
     return False
-
-
-def _flat(compute: Callable[..., tuple[Array, ...]]) -> Callable[..., Sequence[Any]]:
-    def plain(*columns: Sequence[Any]) -> list[Any]:
-        return [array.reshape(-1) for array in compute(*columns)]
-
-    return plain
 
 
 def _flattened(nested: Any) -> Iterator[Any]:

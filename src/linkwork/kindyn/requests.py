@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from linkwork.engine.symbolic.program import Port
 from linkwork.errors import ArgumentError, name_not_found, shown
@@ -12,36 +12,7 @@ from linkwork.kindyn.quantities import Quantity
 from linkwork.mechanics.problem import Problem
 from linkwork.model.model import Model
 
-# fmt: off
-QuantityOfRobot: TypeAlias = Literal[
-    "mass_matrix", "mass_matrix_dot", "coriolis_matrix", "inverse_dynamics", "bias_force",
-    "coriolis_force", "gravity_force", "external_force", "forward_dynamics", "joint_wrenches",
-    "regressor", "com", "com_velocity", "com_acceleration", "com_bias_acceleration",
-    "com_jacobian", "momentum", "momentum_jacobian", "centroidal_momentum",
-    "centroidal_momentum_matrix", "centroidal_momentum_bias", "average_velocity",
-    "average_velocity_jacobian", "centroidal_average_velocity",
-    "centroidal_average_velocity_jacobian", "locked_inertia", "centroidal_locked_inertia",
-    "kinetic_energy", "potential_energy", "integrate", "difference", "normalize",
-    "inverse_dynamics_derivatives", "gravity_force_derivative",
-    "inverse_mass_matrix", "forward_dynamics_derivatives",
-    "com_velocity_derivatives", "centroidal_momentum_rate", "centroidal_momentum_derivatives",
-    "centroidal_momentum_rate_derivatives", "velocity_kinematics", "velocity_kinematics_inverse",
-    "integrate_derivatives", "difference_derivatives",
-]
-QuantityOfFrame: TypeAlias = Literal[
-    "transform", "velocity", "acceleration", "bias_acceleration", "jacobian", "jacobian_dot",
-    "velocity_derivatives", "acceleration_derivatives",
-]
-QuantityOfPair: TypeAlias = Literal["relative_transform", "relative_jacobian"]
-# fmt: on
-Request: TypeAlias = (
-    QuantityOfRobot
-    | tuple[QuantityOfRobot]
-    | tuple[QuantityOfFrame, str]
-    | tuple[Literal["transforms"], Sequence[str]]
-    | tuple[QuantityOfPair, str, str]
-    | tuple[Literal["relative_jacobian_at"], str, str, str, str]
-)
+Request: TypeAlias = str | tuple[Any, ...]
 """A quantity as `KinDyn.function` takes it: "mass_matrix", or ("jacobian", frame)."""
 
 

@@ -13,10 +13,10 @@ from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ValueRangeError, listed
-from linkwork.kindyn.checks import unexplained
+from linkwork.kindyn.checks import ResultCheck, unexplained
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.inputs import INPUTS, Input
-from linkwork.kindyn.kernels import MOST_UNROLLED, KernelRequest, QuantityKernel, build_kernel
+from linkwork.kindyn.kernels import MOST_UNROLLED, KernelRequest, QuantityKernel
 from linkwork.kindyn.quantities import Quantity, with_context
 from linkwork.mechanics.problem import Problem
 from linkwork.model.model import Model
@@ -142,6 +142,9 @@ class StateKernel(QuantityKernel[Any]):
             args = (*args[0], *args[1:])
         return super()._call(*args, parameters=parameters, **named)
 
+    def _result_check(self) -> ResultCheck | None:
+        return super()._result_check() or (_reject_divergence if self.robot.check else None)
+
 
 class SimulationCore(KinDynCore):
     """The robot, its scene, and the kernels; `Simulation` has the arguments."""
@@ -235,17 +238,8 @@ class SimulationCore(KinDynCore):
             weights=unpacked(numbers, self.scene, self.layout) if numbers else problem.weights,
         )
 
-    def _new_kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
-        key = self._digest if self._is_known(request) else None
-        return build_kernel(
-            self,
-            request,
-            key=key,
-            dtype=self.dtype,
-            check=self.check,
-            check_result=_reject_divergence if self.check else None,
-            kernel_type=StateKernel,
-        )
+    def _new_kernel(self, request: KernelRequest) -> StateKernel:
+        return StateKernel(self, request)
 
     def _robot_digest(self) -> str:
         return f"{super()._robot_digest()} {self.scene!r} {self.settings!r} {self.dtype.__name__}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from functools import partial
 
 import mpmath
 import numpy as np
@@ -350,8 +351,9 @@ def contacts_of(described):
 def test_bad_contacts_and_options_are_reported(contacts, options, error, fact):
     model = four_bar().with_frame("c", "crank").with_frame("pin", "crank", lw.Pose((0.1, 0, 0)))
     kd = lw.KinDyn(model, floating=False)
-    with pytest.raises(error, match=fact):
-        kd.constrained(contacts_of(contacts), **options)
+    for create in (kd.constrained, partial(lw.ConstrainedKinDyn, model, floating=False)):
+        with pytest.raises(error, match=fact):
+            create(contacts=contacts_of(contacts), **options)
 
 
 def test_representation_as_text_is_short():

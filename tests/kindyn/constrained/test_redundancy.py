@@ -348,11 +348,13 @@ def test_equal_calls_of_constrained_return_the_same_object():
     with ThreadPoolExecutor(8) as pool:
         same = list(pool.map(lambda _: kd.constrained({"rocker": "pose"}), range(64)))
     assert all(one is kd.constrained({"rocker": "pose"}) for one in same)
-    again = pickle.loads(pickle.dumps(kd))
+    assert first.kindyn is kd
+    used, again = kd.constrained([contact]), pickle.loads(pickle.dumps(kd))
     assert again.constrained([contact]) == kd.constrained([contact])
-    for rate in range(1, 200):  # only so many are kept
+    for rate in range(1, 200):  # those that were used last are kept
         kd.constrained(stabilization=float(rate))
-    assert len(kd._constrained_robots) <= 64
+        assert kd.constrained([contact]) is used
+    assert len(kd._results) <= 64
 
 
 @pytest.mark.parametrize("wrong", [2, -0.1, np.nan, [0.0, 0.5, 1.5], np.array([0.1, np.nan])])

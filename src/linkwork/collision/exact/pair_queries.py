@@ -22,7 +22,7 @@ from linkwork.engine.kernel.derive import signature_of_derivative
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError
-from linkwork.kindyn.kernels import KernelRequest, QuantityKernel, build_kernel
+from linkwork.kindyn.kernels import KernelRequest, QuantityKernel
 
 Partials = dict[str, Array]  # by input: (rows, size of the output, size of the input)
 
@@ -84,16 +84,7 @@ class PairQueries(Collider):
                     outputs.append(array.reshape(len(array), -1).T)
             return outputs
 
-        kernel = build_kernel(
-            robot,
-            request,
-            key=None,
-            dtype=robot.dtype,
-            check=robot.check,
-            kernel_type=QueryKernel,
-            column_function=compute,
-        )
-        assert isinstance(kernel, QueryKernel)
+        kernel = QueryKernel(robot, request, compute)
         kernel.queries = self
         return kernel
 

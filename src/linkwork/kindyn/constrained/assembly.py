@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from numbers import Real
 from typing import Any, ClassVar, NamedTuple
 
@@ -18,7 +17,7 @@ from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, listed, shown, warn_once
 from linkwork.kindyn.configurations import random_configurations
 from linkwork.kindyn.constrained.methods import ConstrainedMethods
-from linkwork.kindyn.core import KinDynCore, joint_names
+from linkwork.kindyn.core import KinDynCore, cached, joint_names
 from linkwork.kindyn.gauss_newton import (
     Bounds,
     Damping,
@@ -43,7 +42,6 @@ MOST_DAMPING = 1e8  # with which a search ends
 PERTURBATIONS = (0.03, 0.3, 1.0)
 MOST_TRIES = 20  # of drawing a random configuration that can be closed
 LARGEST_STEP = 0.5  # of an angle or a position in one step [rad] or [m]
-CACHE_SIZE = 64  # robots whose compiled steps are cached
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,10 +268,9 @@ class Closing:
         return np.where(excess > 1.0, cost, 0.0)
 
 
-@lru_cache(maxsize=CACHE_SIZE)
 def assembler_of(constrained: ConstrainedMethods, limits: bool = True) -> Assembler:
-    """The compiled assembly of a robot, within the joint limits or not; equal robots share it."""
-    return Assembler(constrained, limits)
+    """Return the compiled assembly of a robot, within the joint limits or not."""
+    return cached(constrained, Assembler, limits)
 
 
 def closed_sample(constrained: ConstrainedMethods) -> Array:

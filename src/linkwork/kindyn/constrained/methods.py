@@ -18,7 +18,12 @@ from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.engine.symbolic.traced import is_traced
 from linkwork.errors import ArgumentError, ValueRangeError, name_not_found, shown
 from linkwork.kindyn.checks import singular_joint
-from linkwork.kindyn.constrained.contacts import Contact, ContactKind, contacts_of
+from linkwork.kindyn.constrained.contacts import (
+    Contact,
+    ContactKind,
+    check_relative_motion,
+    contacts_of,
+)
 from linkwork.kindyn.core import KinDynCore, joint_names, options_of_call
 from linkwork.kindyn.gauss_newton import no_coordinate
 from linkwork.kindyn.options import CallOptions, ForceOptions, GravityOptions, methods_of
@@ -106,6 +111,7 @@ class ConstrainedMethods(KinDynCore):
                 raise no_coordinate(name)
             if name not in self.layout.nu:
                 raise name_not_found("moving joint", name, self.layout.nu)
+        check_relative_motion(self.contacts, self.tree, floating=self.floating)
         if self.independent and self.independent[-1] >= self.nv:
             text = f"independent: expected indices in nu, 0 to {self.nv - 1}"
             raise ArgumentError(f"{text}, got {shown(independent)}")
@@ -456,7 +462,7 @@ class ConstrainedMethods(KinDynCore):
             raise ArgumentError(f"{text}; use forces[rows[{name!r}]]")
         return self.wrench_names.index(name)
 
-    def _check_loops(self, specs: Sequence[Spec]) -> None:
+    def _check_specs(self, specs: Sequence[Spec]) -> None:
         for spec in specs if self.actuated is None else ():
             if spec.quantity.needs == "actuated":
                 text = f"{spec}: name the joints with actuators"
