@@ -132,42 +132,16 @@ def test_links_that_urdf_cannot_express_are_moved_with_a_warning(tmp_path):
     )
 
 
-def test_spherical_joints_become_three_revolute_joints(tmp_path):
-    model = robot_of(compat, ball(compat), frames={})
-    ours = exported(compat, model, tmp_path)
-    theirs = exported(idyn, robot_of(idyn, ball(idyn), frames={}), tmp_path)
-
-    assert joints_of(ours) == joints_of(theirs)
-    exported(compat, model, tmp_path)
-    robot = lw.load(tmp_path / "robot.urdf")
-    ball_kd, revolute_kd = lw.KinDyn(model.robot, "base"), lw.KinDyn(robot, "base")
-    angles = {
-        "spherical_rev_shoulder_x": 0.3,
-        "spherical_rev_shoulder_y": -0.4,
-        "spherical_rev_shoulder_z": 0.5,
-        "hinge": 0.6,
-    }
-    rotation = np.eye(3)
-    for letter, angle in zip("XYZ", (0.3, -0.4, 0.5), strict=True):
-        rotation = rotation @ getattr(compat.Rotation, f"Rot{letter}")(angle).toNumPy()
-    q = ball_kd.q(shoulder=lw.spatial.quat.from_rotation(rotation), hinge=0.6)
-    np.testing.assert_allclose(
-        revolute_kd.transform("tool", revolute_kd.q(**angles)),
-        ball_kd.transform("tool", q),
-        atol=1e-14,
-    )
-
-
-def test_a_spherical_joint_can_be_kept(tmp_path):
+def test_a_spherical_joint_is_one_that_only_linkwork_reads(tmp_path):
     model = robot_of(compat, ball(compat))
     with pytest.warns(lw.LinkworkWarning, match="only linkwork"):
-        root = exported(compat, model, tmp_path, exportSphericalJointsAsThreeRevoluteJoints=False)
+        root = exported(compat, model, tmp_path)
 
     assert joints_of(root)["shoulder"][0] == "spherical"
 
 
 def test_options_that_are_not_supported_raise():
     options = compat.ModelExporterOptions()
-    for name in ("xmlBlobs", "numericalPrecision", "sphericalJointFakeLinkPrefix"):
+    for name in ("xmlBlobs", "exportSphericalJointsAsThreeRevoluteJoints"):
         with pytest.raises(AttributeError, match=name):
             setattr(options, name, "")

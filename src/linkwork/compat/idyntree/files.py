@@ -1,8 +1,7 @@
 """Reading robots in the order of iDynTree, and writing URDF as iDynTree does.
 
-Frames      additional frames become links without mass on fixed joints `NAME_fixed_joint`. The
-            first frame of the base may become the root of the file, the parent of the base
-Spherical   three revolute joints about x, y and z, with two links without mass between them
+Additional frames become links without mass on fixed joints `NAME_fixed_joint`. The first frame of
+the base may become the root of the file, the parent of the base.
 """
 
 from __future__ import annotations
@@ -199,7 +198,6 @@ def _positions_and_packages(
 
 ON_AXIS = 1e-9  # [m] distance below which a point counts as being on an axis
 REVOLUTE = {"revolute", "revolute_cos_sin"}
-_AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
 @dataclass
@@ -210,7 +208,6 @@ class ModelExporterOptions(Partial):
     robotExportedName: str = "iDynTreeURDFModelExportModelName"
     # Whether the first additional frame of the base becomes the root of the file.
     exportFirstBaseLinkAdditionalFrameAsFakeURDFBase: bool = True
-    exportSphericalJointsAsThreeRevoluteJoints: bool = True
 
     def __setattr__(self, name: str, value: Any) -> None:
         _ = getattr(type(self), name)  # raises if there is no such option
@@ -278,8 +275,6 @@ def exported_urdf(model: Model, options: ModelExporterOptions) -> str:
     base = options.baseLink or model.link_name(model.getDefaultBaseLink())
     robot = _with_joints_at_links(replace(model.robot, name=options.robotExportedName), base)
     robot = rerooted(robot, base)
-    if options.exportSphericalJointsAsThreeRevoluteJoints:
-        robot = _with_revolute_joints(robot)
     fake_base = next((frame for frame in robot.frames if frame.link == base), None)
     if not options.exportFirstBaseLinkAdditionalFrameAsFakeURDFBase:
         fake_base = None
@@ -324,31 +319,6 @@ def _at_link(joint: Joint, link: str) -> Joint:
         first_H_joint=first_H_second if is_second else IDENTITY,
         joint_H_second=IDENTITY if is_second else first_H_second,
     )
-
-
-def _with_revolute_joints(robot: described.Model) -> described.Model:
-    """Return the robot with three revolute joints in place of each spherical one."""
-    links, joints = [*robot.links], list[Joint]()
-    for joint in robot.joints:
-        if joint.kind != "spherical":
-            joints.append(joint)
-            continue
-        between = [f"spherical_fake_{joint.name}_link{k}" for k in (1, 2)]
-        links += [Link(name=name) for name in between]
-        ends = [joint.first, *between, joint.second]
-        poses = [joint.first_H_joint, IDENTITY, IDENTITY]
-        for k, (letter, axis) in enumerate(_AXES.items()):
-            joints.append(
-                Joint(
-                    name=f"spherical_rev_{joint.name}_{letter}",
-                    kind="revolute",
-                    first=ends[k],
-                    second=ends[k + 1],
-                    axis=axis,
-                    first_H_joint=poses[k],
-                )
-            )
-    return replace(robot, links=tuple(links), joints=tuple(joints))
 
 
 def _with_links_of_frames(robot: described.Model, fake_base: Frame | None) -> described.Model:

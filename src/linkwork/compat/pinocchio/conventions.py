@@ -26,7 +26,7 @@ from linkwork.engine.symbolic.arrays import (
     sin,
     transpose,
 )
-from linkwork.errors import ArgumentError, ShapeError, shown
+from linkwork.errors import ArgumentError, shown
 from linkwork.kindyn import KinDyn
 from linkwork.spatial import motion, quat, se3
 
@@ -87,7 +87,7 @@ class Conventions:
 
     def q_to_pinocchio(self, q: ArrayLike) -> Array:
         """(..., nq there) configuration."""
-        here = _checked(q, "q", self.kd.nq)
+        here = as_array(q, "q", (self.kd.nq,))
         there = np.empty((*here.shape[:-1], self.nq), here.dtype)
         for joint in self.slices:
             there[..., joint.q_there] = _position_there(joint, here[..., joint.q])
@@ -95,7 +95,7 @@ class Conventions:
 
     def q_from_pinocchio(self, q: ArrayLike) -> Array:
         """(..., nq) configuration; an angle that is (cos, sin) there is in [-pi, pi] here."""
-        there = _checked(q, "q", self.nq)
+        there = as_array(q, "q", (self.nq,))
         here = np.empty((*there.shape[:-1], self.kd.nq), there.dtype)
         for joint in self.slices:
             here[..., joint.q] = _position_here(joint, there[..., joint.q_there])
@@ -129,29 +129,29 @@ class Conventions:
 
     def jacobian_to_pinocchio(self, q: ArrayLike, J: ArrayLike) -> Array:
         """(..., k, nv) any Jacobian, with unchanged rows: J T^-1."""
-        return self._row(J, "J", rows="k") @ self._map(q, inverse=True)
+        return self._row(J, "J") @ self._map(q, inverse=True)
 
     def jacobian_from_pinocchio(self, q: ArrayLike, J: ArrayLike) -> Array:
         """(..., k, nv) any Jacobian, with unchanged rows: J T.
 
         A frame Jacobian that Pinocchio computes in `reference_frame` becomes `kd.jacobian`.
         """
-        return self._row(J, "J", rows="k") @ self._map(self.q_from_pinocchio(q))
+        return self._row(J, "J") @ self._map(self.q_from_pinocchio(q))
 
     def mass_matrix_to_pinocchio(self, q: ArrayLike, M: ArrayLike) -> Array:
         """(..., nv, nv) mass matrix: T^-T M T^-1."""
         inverse = self._map(q, inverse=True)
-        return transpose(inverse) @ self._row(M, "M", rows=self.nv) @ inverse
+        return transpose(inverse) @ as_array(M, "M", (self.nv, self.nv)) @ inverse
 
     def mass_matrix_from_pinocchio(self, q: ArrayLike, M: ArrayLike) -> Array:
         """(..., nv, nv) mass matrix: T^T M T. Pinocchio's must have both triangles."""
         T = self._map(self.q_from_pinocchio(q))
-        return transpose(T) @ self._row(M, "M", rows=self.nv) @ T
+        return transpose(T) @ as_array(M, "M", (self.nv, self.nv)) @ T
 
     def bias_to_pinocchio(self, q: ArrayLike, nu: ArrayLike, h: ArrayLike, M: ArrayLike) -> Array:
         """(..., nv) bias forces: T^-T (h - M T^-1 T_dot nu)."""
         drift = self._drift(self._row(nu, "nu"))
-        correction = matvec(self._row(M, "M", rows=self.nv), drift)
+        correction = matvec(as_array(M, "M", (self.nv, self.nv)), drift)
         return self.tau_to_pinocchio(q, self._row(h, "h") - correction)
 
     def bias_from_pinocchio(self, q: ArrayLike, v: ArrayLike, h: ArrayLike, M: ArrayLike) -> Array:
@@ -168,7 +168,7 @@ class Conventions:
 
     def _map(self, q: ArrayLike, *, inverse: bool = False) -> Array:
         """(..., nv, nv) T or its inverse, at a configuration of linkwork."""
-        here = _checked(q, "q", self.kd.nq)
+        here = as_array(q, "q", (self.kd.nq,))
         T = np.zeros((*here.shape[:-1], self.nv, self.nv), here.dtype)
         for joint in self.slices:
             block = _block(joint, here[..., joint.q], self.kd.representation, inverse=inverse)
@@ -187,20 +187,8 @@ class Conventions:
             drift[..., :3] = -cross(nu[..., 3:6], nu[..., :3])
         return drift
 
-    def _row(self, value: ArrayLike, name: str, *, rows: int | str | None = None) -> Array:
-        return _checked(value, name, self.nv, rows)
-
-
-def _checked(value: ArrayLike, name: str, size: int, rows: int | str | None = None) -> Array:
-    """Check vectors, or matrices with a number of rows; if `rows` is a letter, with any number."""
-    array = as_array(value)
-    fits = array.ndim >= (1 if rows is None else 2) and array.shape[-1] == size
-    if fits and isinstance(rows, int):
-        fits = array.shape[-2] == rows
-    if not fits:
-        expected = f"(..., {size})" if rows is None else f"(..., {rows}, {size})"
-        raise ShapeError(f"{name}: expected {expected}, got {array.shape}")
-    return array
+    def _row(self, value: ArrayLike, name: str) -> Array:
+        return as_array(value, name, (self.nv,))
 
 
 def _position_there(joint: JointSlices, theta: Array) -> Array:

@@ -216,8 +216,7 @@ class Vector(MathValue):
     def __mul__(self, factor: float) -> Self:
         return self.around(self._a * _factor(factor))
 
-    def __rmul__(self, factor: float) -> Self:
-        return self.around(self._a * _factor(factor))
+    __rmul__ = __mul__
 
     def __truediv__(self, divisor: float) -> Self:
         return self.around(self._a / _factor(divisor))
