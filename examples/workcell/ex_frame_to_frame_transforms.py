@@ -16,8 +16,10 @@ if __name__ == "__main__":
     wc = WorkCellLoaderFactory.load("two_arms")
     state = wc.getDefaultState()
     left = wc.findSerialDevice("left")
-    path = [left.getQ(state) + Q([0.1 * k, 0, 0, 0, 0, 0]) for k in range(5)]
-    states = Models.getStatePath(left, path, state)
+    states = []
+    for k in range(5):
+        states.append(state.copy())
+        left.setQ(left.getQ(state) + Q([0.1 * k, 0, 0, 0, 0, 0]), states[k])
     table, hand = wc.findFrame("table"), left.getEnd()
     for aTb in frameToFrameTransforms(table, hand, state, states):
         print("position of the hand on the table:", aTb.P())

@@ -216,19 +216,6 @@ def test_a_free_device_moves_a_movable_frame():
     assert bar.getTransform(state) == rw.Transform3D(rw.Vector3D(1, 2, 3))
 
 
-def test_paths_of_states():
-    cell, left, _ = two_arms()
-    state = cell.getDefaultState()
-    path = [left.getQ(state) + rw.Q(6, 0.1 * k) for k in range(3)]
-
-    states = rw.Models.getStatePath(left, path, state)
-
-    assert [left.getQ(one) for one in states] == path
-    assert rw.Models.getFrame(cell, "table") is cell.findFrame("table")
-    with pytest.raises(lw.NameNotFoundError, match=r"device.*'lift'.*'left'"):
-        rw.Models.getDevice(cell, "lift")
-
-
 def test_devices_are_added_and_removed():
     cell, left, _ = two_arms()
     other, *_ = two_arms()

@@ -170,26 +170,17 @@ class KinDynComputationsParametric(KinDynComputations):
 
         return compile_function(dtype=kd.dtype, length_multiplier=k, densities=k)(mass)
 
-    forward_kinematics: Method = _with_shape("forward_kinematics")
-    jacobian: Method = _with_shape("jacobian")
-    relative_jacobian: Method = _with_shape("relative_jacobian")
-    jacobian_dot: Method = _with_shape("jacobian_dot")
-    CoM_position: Method = _with_shape("CoM_position")
-    CoM_jacobian: Method = _with_shape("CoM_jacobian")  # not in adam
-    mass_matrix: Method = _with_shape("mass_matrix")
-    centroidal_momentum_matrix: Method = _with_shape("centroidal_momentum_matrix")
-    bias_force: Method = _with_shape("bias_force")
-    coriolis_term: Method = _with_shape("coriolis_term")
-    gravity_term: Method = _with_shape("gravity_term")
-    aba: Method = _with_shape("aba")  # not in adam
-
     def link_poses(
         self, base_transform: Any, joint_positions: Any, length_multiplier: Any, densities: Any
     ) -> dict[str, Any]:
         """(..., 4, 4) poses of all links in the world, by name. Not in adam."""
-        arguments = base_transform, joint_positions, length_multiplier, densities
+        arguments: Any = base_transform, joint_positions, length_multiplier, densities
         names = self._model.tree.ordered_nodes_list
         return {name: self.forward_kinematics(name, *arguments) for name in names}
+
+
+for _name in QUANTITIES:  # adam has no `CoM_jacobian` and `aba` of these classes
+    setattr(KinDynComputationsParametric, _name, _with_shape(_name))
 
 
 class URDFParametricModelFactory(URDFModelFactory):

@@ -26,7 +26,6 @@ from linkwork.compat.pinnzoo.functions import apply_delta_x as apply_delta_x
 from linkwork.compat.pinnzoo.functions import attitude_jacobian as attitude_jacobian
 from linkwork.compat.pinnzoo.functions import axis_angle_to_quat as axis_angle_to_quat
 from linkwork.compat.pinnzoo.functions import change_order as change_order
-from linkwork.compat.pinnzoo.functions import change_orders as change_orders
 from linkwork.compat.pinnzoo.functions import dynamics as dynamics
 from linkwork.compat.pinnzoo.functions import dynamics_deriv as dynamics_deriv
 from linkwork.compat.pinnzoo.functions import error_jacobian as error_jacobian

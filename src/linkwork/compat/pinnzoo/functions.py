@@ -284,31 +284,6 @@ def change_order(
     return array
 
 
-def change_orders(
-    model: Model,
-    inputs: Sequence[ArrayLike],
-    from_: str,
-    to: str,
-    *,
-    dims: Sequence[int | Sequence[int] | None] | None = None,
-) -> list[Array]:
-    """Convert several vectors and matrices to another order.
-
-    Args:
-        model: the robot.
-        inputs: vectors and matrices, as in `change_order`.
-        from_, to: names of orders.
-        dims: for each input, as in `change_order`.
-    """
-    all_dims = [None] * len(inputs) if dims is None else list(dims)
-    if len(all_dims) != len(inputs):
-        raise ArgumentError(
-            f"dims: expected one for all_dims of {len(inputs)} inputs, got {len(all_dims)}"
-        )
-    pairs = zip(inputs, all_dims, strict=True)
-    return [change_order(model, one, from_, to, dims=axes) for one, axes in pairs]
-
-
 def _conversion(model: Model, from_: str, to: str) -> ConversionIndices:
     for name in (from_, to):
         if name not in model.orders:

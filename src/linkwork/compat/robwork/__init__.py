@@ -107,7 +107,6 @@ from linkwork.compat.robwork.vectors import norm1 as norm1
 from linkwork.compat.robwork.vectors import norm2 as norm2
 from linkwork.compat.robwork.vectors import normalize as normalize
 from linkwork.compat.robwork.vectors import normInf as normInf
-from linkwork.compat.robwork.workcell import Models as Models
 from linkwork.compat.robwork.workcell import Object as Object
 from linkwork.compat.robwork.workcell import WorkCell as WorkCell
 from linkwork.compat.robwork.workcell import WorkCellLoader as WorkCellLoader
@@ -118,7 +117,7 @@ globals().update(  # `Vector3Dd`, `EuclideanMetricQ`, `Kinematics_frameTframe` a
     | _METRICS
     | {
         f"{kind.__name__}_{name}": getattr(kind, name)
-        for kind in (Kinematics, Models, WorkCellLoaderFactory)
+        for kind in (Kinematics, WorkCellLoaderFactory)
         for name, member in vars(kind).items()
         if isinstance(member, staticmethod)
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from linkwork.compat.robwork.containers import FramePairVector, StdVector
@@ -93,7 +92,6 @@ class CollisionDetector(PointerMethods):
             raise ArgumentError(f"CollisionDetector: expected a WorkCell, got {shown(workcell)}")
         self._structure = workcell.getStateStructure()
         self._strategy = strategy or CollisionStrategy()
-        self.resetComputationTimeAndCount()
 
     @staticmethod
     def make(workcell: WorkCell, strategy: CollisionStrategy | None = None) -> CollisionDetector:
@@ -103,18 +101,6 @@ class CollisionDetector(PointerMethods):
     def getCollisionStrategy(self) -> CollisionStrategy:
         """Return the algorithm."""
         return self._strategy
-
-    def resetComputationTimeAndCount(self) -> None:
-        """Set the number of calls and their time to zero."""
-        self._calls, self._time = 0, 0.0
-
-    def getComputationTime(self) -> float:
-        """Return the time of all calls [s]."""
-        return self._time
-
-    def getNoOfCalls(self) -> int:
-        """Return the number of calls."""
-        return self._calls
 
     def inCollision(self, state: State, result: Any = None, stopAtFirst: bool = False) -> bool:
         """Return whether frames collide in a state.
@@ -126,9 +112,7 @@ class CollisionDetector(PointerMethods):
             stopAtFirst: whether one pair is enough; a `ProximityData` has its own setting.
         """
         cell, value = self._structure.cell, self._structure.checked(state)
-        start = perf_counter()
         pairs = cell.collisions(value, meshes=self._strategy.meshes)
-        self._calls, self._time = self._calls + 1, self._time + perf_counter() - start
         if result is None:
             return bool(pairs)
         if isinstance(result, ProximityData):

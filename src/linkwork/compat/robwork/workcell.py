@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -30,8 +30,7 @@ from linkwork.compat.robwork.frames import (
 from linkwork.compat.robwork.joints import (
     Joint,
 )
-from linkwork.compat.robwork.vectors import Q
-from linkwork.errors import ArgumentError, model_error, name_not_found, shown
+from linkwork.errors import ArgumentError, model_error, shown
 from linkwork.workcell.files.load import load_workcell
 from linkwork.workcell.workcell import WorkCell as Cell
 
@@ -236,38 +235,3 @@ class WorkCellLoader:
     """The loader with its name in C++: `WorkCellLoader.Factory.load`."""
 
     Factory = WorkCellLoaderFactory
-
-
-class Models:
-    """Functions of workcells, devices and states."""
-
-    @staticmethod
-    def findAllFrames(workcell: WorkCell) -> list[Frame]:
-        """Return all frames of a workcell."""
-        return workcell.getFrames()
-
-    @staticmethod
-    def getFrame(workcell: WorkCell, name: str) -> Frame:
-        """Return the frame with a name; raise with the nearest names if there is none."""
-        return workcell.getStateStructure().frame(name)
-
-    @staticmethod
-    def getDevice(workcell: WorkCell, name: str) -> Device:
-        """Return the device with a name; raise with the nearest names if there is none."""
-        device = workcell.findDevice(name)
-        if device is None:
-            names = [device.getName() for device in workcell.getDevices()]
-            raise name_not_found("device", name, names)
-        return device
-
-    @staticmethod
-    def getStatePath(
-        device: Device, path: Iterable[Q], common_state: State, result: list[State] | None = None
-    ) -> list[State]:
-        """Return a state for each configuration of a path; other values as in `common_state`."""
-        states = [] if result is None else result
-        for q in path:
-            state = common_state.copy()
-            device.setQ(q, state)
-            states.append(state)
-        return states
