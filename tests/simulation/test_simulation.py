@@ -253,21 +253,22 @@ SWITCHES = """
 
 @pytest.mark.peers
 @pytest.mark.parametrize(
-    ("shape", "condim", "cone", "friction"),
+    ("shape", "condim", "cone", "friction", "iterations"),
     [
-        ("sphere", 1, "elliptic", 1.0),
-        ("sphere", 3, "elliptic", 0.0),
-        ("sphere", 6, "pyramidal", 0.0),
-        ("box", 4, "elliptic", 1.0),
-        ("capsule", 6, "elliptic", 1.0),
-        ("cylinder", 3, "pyramidal", 1.0),
-        ("ellipsoid", 6, "elliptic", 0.0),
+        ("sphere", 1, "elliptic", 1.0, None),
+        ("sphere", 3, "elliptic", 0.0, None),
+        ("sphere", 6, "pyramidal", 0.0, None),
+        ("box", 4, "elliptic", 1.0, None),
+        ("box", 4, "elliptic", 1.0, 1),  # it does not converge
+        ("capsule", 6, "elliptic", 1.0, None),
+        ("cylinder", 3, "pyramidal", 1.0, None),
+        ("ellipsoid", 6, "elliptic", 0.0, None),
     ],
 )
-def test_gradients_are_finite_at_switches(shape, condim, cone, friction):
+def test_gradients_are_finite_at_switches(shape, condim, cone, friction, iterations):
     """Zero slip, zero penetration, |r| = width, limits, edges of clamps, no rotation, no motion."""
     text = SWITCHES.format(cone=cone, shape=shape, condim=condim, friction=friction)
-    sim = lw.Simulation(text)
+    sim = lw.Simulation(text, iterations=iterations)
     half = 0.2 if shape == "capsule" else 0.1  # of the height of the shape
     rows = [
         (half + gap, arm, turn, speed, control)
