@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 import pytest
-from tests.support.page import Page, soon
+from tests.support.page import CAMERA, Page, soon
 
 import linkwork as lw
 from linkwork.viewer.drawing import PHYSICAL, UNPHYSICAL, linear
@@ -417,6 +417,18 @@ def test_the_camera_moves_back_for_a_trajectory_that_leaves_the_view(viewer, arm
         before = np.array(client.camera.position)
         viewer.play(np.stack([near, far]), [0.0, 1.0], start=False)
         assert np.linalg.norm(client.camera.position) > 2 * np.linalg.norm(before)
+
+
+def test_a_page_without_a_finite_camera_does_not_disturb_others(viewer, arm):
+    q = np.tile(lw.KinDyn(arm).neutral(), (2, 1))
+    q[1, 1] = 50.0
+    with Page(viewer) as wrong, Page(viewer):
+        wrong._send({**CAMERA, "position": (np.nan,) * 3, "image_width": 2**62})
+        clients = viewer.server.get_clients()
+        soon(lambda: np.isnan(clients[0].camera.position).all())
+        soon(lambda: len(viewer.server.get_clients()) == 2)
+        viewer.play(q, [0.0, 1.0], start=False)
+        assert np.linalg.norm(viewer.server.get_clients()[1].camera.position) > 50.0
 
 
 @pytest.mark.parametrize(

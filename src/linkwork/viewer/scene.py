@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -112,7 +113,7 @@ class Camera:
 
     def _aim(self, camera: Any) -> None:
         width, height = max(camera.image_width, 1), max(camera.image_height, 1)
-        with self._lock:
+        with self._lock, suppress(ValueError):  # of a page that states no finite camera
             camera.position, camera.look_at = sight_of(self._extent, width / height, width)
 
 
