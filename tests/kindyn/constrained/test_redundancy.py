@@ -183,6 +183,32 @@ def test_frames_that_are_rigidly_connected(kind, gap):
     assert lw.assemble(kd, q).converged == (gap == 0.0)
 
 
+@pytest.mark.filterwarnings("ignore:cycle.*are treated as redundant")
+@pytest.mark.parametrize("difference", [0.0, 1e-9, 2e-6])
+def test_a_contradiction_of_nearly_redundant_equations_does_not_act(difference):
+    """Three wheels are coupled in a cycle, the third time by a ratio that is not 1, and an angle."""
+    b = lw.ModelBuilder("cycle")
+    b.add_link("base")
+    for k in range(3):
+        b.add_link(f"l{k}", inertia=lw.solid_cylinder(1.0 + k, 0.1, 0.02))
+        b.add_joint(f"j{k}", "revolute", "base", f"l{k}", axis=(0, 0, 1))
+    model = b.build()
+    for k, (offset, ratio) in enumerate(((0.0, 1.0), (0.0, 1.0), (0.1, 1.0 + difference))):
+        ends = f"j{k}", f"j{(k + 1) % 3}"
+        model = model.with_constraint("coupling", *ends, name=f"c{k}", coefficients=(offset, ratio))
+    robot = lw.KinDyn(model, floating=False).constrained(stabilization=10.0)
+    inertias = np.diag(lw.KinDyn(b.build(), floating=False).mass_matrix(np.zeros(3)))
+    result = robot.forward_dynamics(np.zeros(3), np.zeros(3), [1.0, 2.0, 3.0])
+    contradiction = 0.1 * 10.0**2
+    together = result.nu_dot @ inertias / inertias.sum()
+    np.testing.assert_allclose(together, 6.0 / inertias.sum(), atol=1e-5 * contradiction)
+    squares = 1.0 / inertias + 1.0 / np.roll(inertias, -1)  # of the norms of rows of J M^-1/2
+    missed = contradiction * squares / squares.sum()  # by least squares of rows of norm 1
+    np.testing.assert_allclose(np.abs(result.residual), missed, rtol=1e-4)
+    reached = robot.jacobian(np.zeros(3)) @ result.nu_dot - result.residual
+    np.testing.assert_allclose(np.abs(reached), [0.0, 0.0, contradiction], atol=1e-9)
+
+
 def torn():
     """A leg whose toe shall be in two places."""
     kd = lw.KinDyn(leg().with_frame("again", "shank", lw.Pose((0.15, 0.02, -0.4))))
