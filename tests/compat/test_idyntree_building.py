@@ -291,20 +291,6 @@ def test_changes_to_the_robot_of_a_kindyncomputations_have_an_effect():
     np.testing.assert_allclose(kd.getFreeFloatingMassMatrix(), 2 * before, rtol=1e-12)
 
 
-def test_poses_along_a_traversal_agree_with_idyntree():
-    result = []
-    for iDynTree in (idyn, compat):
-        model = built(iDynTree)
-        walk, poses = iDynTree.Traversal(), iDynTree.LinkPositions(model)
-        assert model.computeFullTreeTraversal(walk)
-        joints = iDynTree.VectorDynSize([0.5, -0.5])
-        assert iDynTree.ForwardPositionKinematics(model, walk, pose_of(iDynTree), joints, poses)
-        links = range(model.getNrOfLinks())
-        result.append([poses(link).asHomogeneousTransform().toNumPy() for link in links])
-
-    np.testing.assert_allclose(*result, rtol=1e-12, atol=1e-13)
-
-
 def test_a_revolute_joint_can_have_cosine_and_sine_as_its_position():
     """`RevoluteSO2Joint` moves as a `RevoluteJoint` at the same angle."""
     angle, parts = 0.7, (0, 1, pose_of(compat), axis_of(compat))

@@ -80,7 +80,7 @@ def test_a_star_import_imports_only_names_of_idyntree():
 
 
 def test_most_of_the_names_are_compared():
-    assert len(SHARED) > 50
+    assert len(SHARED) >= 50
     assert sum(len(methods_of(name)) for name in SHARED) > 900
 
 

@@ -168,7 +168,6 @@ def test_arrays_of_a_robot_have_its_sizes(iDynTree):
     n = model.getNrOfDOFs()
     assert iDynTree.JointPosDoubleArray(model).size() == n
     assert iDynTree.JointDOFsDoubleArray(model).size() == n
-    assert iDynTree.LinkPositions(model)(0).getPosition().size() == 3
     torques = iDynTree.FreeFloatingGeneralizedTorques()
     torques.resize(model)
     assert torques.jointTorques().size() == torques.getNrOfDOFs() == n

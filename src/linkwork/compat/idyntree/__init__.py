@@ -30,7 +30,6 @@ from linkwork.compat.idyntree.containers import (
 from linkwork.compat.idyntree.containers import IndexVector as IndexVector
 from linkwork.compat.idyntree.containers import JointDOFsDoubleArray as JointDOFsDoubleArray
 from linkwork.compat.idyntree.containers import JointPosDoubleArray as JointPosDoubleArray
-from linkwork.compat.idyntree.containers import LinkPositions as LinkPositions
 from linkwork.compat.idyntree.containers import LinkWrenches as LinkWrenches
 from linkwork.compat.idyntree.containers import StringVector as StringVector
 from linkwork.compat.idyntree.containers import cvar as cvar
@@ -86,9 +85,6 @@ from linkwork.compat.idyntree.kindyn import (
 )
 from linkwork.compat.idyntree.kindyn import MIXED_REPRESENTATION as MIXED_REPRESENTATION
 from linkwork.compat.idyntree.kindyn import KinDynComputations as KinDynComputations
-from linkwork.compat.idyntree.links import (
-    ForwardPositionKinematics as ForwardPositionKinematics,
-)
 from linkwork.compat.idyntree.links import Link as Link
 from linkwork.compat.idyntree.links import Traversal as Traversal
 from linkwork.compat.idyntree.model import Model as Model

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.compat.idyntree.arrays import BaseArray, VectorDynSize, array_of
-from linkwork.compat.idyntree.geometry import Transform, Wrench
+from linkwork.compat.idyntree.geometry import Wrench
 from linkwork.compat.idyntree.records import ModelRecords
 from linkwork.compat.idyntree.statuses import Partial
 from linkwork.errors import ValueRangeError
@@ -60,19 +60,16 @@ class IndexVector(StdVector[int]):
     """A list of indices."""
 
 
-class LinkArray(BaseArray):
-    """One element for each link of a robot, initially zeros or identities.
+class LinkWrenches(BaseArray):
+    """(links, 6) a wrench for each link of a robot, initially zero.
 
-    `array(link)` and `array[link]` are elements; changes to them change the array.
+    `array(link)` and `array[link]` are wrenches; changes to them change the array.
     """
-
-    ELEMENT: ClassVar[type[BaseArray]] = BaseArray
 
     def __new__(cls, model: ModelRecords | int = 0) -> Self:
         """Create an array for a robot, or for a number of links."""
         links = model if isinstance(model, int) else model.getNrOfLinks()
-        element = cls.ELEMENT()
-        return array_of(cls, np.broadcast_to(element.toNumPy(), (links, *element.shape)))
+        return array_of(cls, np.zeros((links, 6)))
 
     def __call__(self, link: int) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride] - one index, and an element
         """Return the element of a link; changes to it change this array."""
@@ -82,7 +79,7 @@ class LinkArray(BaseArray):
 
     def __getitem__(self, key: Any) -> Any:
         element = super().__getitem__(key)
-        return element.view(self.ELEMENT) if isinstance(key, (int, np.integer)) else element
+        return element.view(Wrench) if isinstance(key, (int, np.integer)) else element
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -95,18 +92,6 @@ class LinkArray(BaseArray):
         """Format the elements, with the names of the links if their robot is passed."""
         names = [f"{model.getLinkName(k)}: " if model else "" for k in range(len(self))]
         return "\n".join(f"{name}{self[k].toString()}" for k, name in enumerate(names))
-
-
-class LinkWrenches(LinkArray):
-    """(links, 6) a wrench for each link of a robot."""
-
-    ELEMENT = Wrench
-
-
-class LinkPositions(LinkArray):
-    """(links, 4, 4) a pose for each link of a robot."""
-
-    ELEMENT = Transform
 
 
 class JointPosDoubleArray(VectorDynSize):

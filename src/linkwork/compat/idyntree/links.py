@@ -8,9 +8,8 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from linkwork.compat.idyntree.arrays import array_of
-from linkwork.compat.idyntree.containers import LinkPositions
 from linkwork.compat.idyntree.conversion import traversal
-from linkwork.compat.idyntree.geometry import RotationalInertia, SpatialInertia, Transform
+from linkwork.compat.idyntree.geometry import RotationalInertia, SpatialInertia
 from linkwork.compat.idyntree.joints import IJoint, joint_of
 from linkwork.compat.idyntree.records import ModelRecords
 from linkwork.compat.idyntree.statuses import Partial, status
@@ -154,23 +153,3 @@ class Traversal(Partial):
             message = f"traversal index {index}: expected 0 to {len(self._visits) - 1}"
             raise ValueRangeError(message)
         return self._model, self._visits[index]
-
-
-def ForwardPositionKinematics(
-    model: ModelRecords,
-    traversal: Traversal,
-    worldHbase: ArrayLike,
-    jointPositions: ArrayLike,
-    linkPositions: LinkPositions,
-) -> bool:
-    """Write the pose of each link in the world, along a traversal from its base."""
-    for index in range(traversal.getNrOfVisitedLinks()):
-        link, parent = traversal.getLink(index).getIndex(), traversal.getParentLink(index)
-        joint = traversal.getParentJoint(index)
-        if parent is None or joint is None:
-            linkPositions(link)[...] = Transform(worldHbase)
-        else:
-            above = parent.getIndex()
-            parent_H_link = joint.getTransform(jointPositions, above, link)
-            linkPositions(link)[...] = linkPositions(above) * parent_H_link
-    return True
