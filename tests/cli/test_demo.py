@@ -41,6 +41,15 @@ def test_the_demo_fits_one_screen_and_warns_of_nothing(robot, monkeypatch):
     assert lines[-1] == f"more: linkwork info {robot}, linkwork bench {robot}"
 
 
+def test_without_machine_code_nothing_is_simulated(monkeypatch):
+    monkeypatch.setenv("LINKWORK_BACKEND", "numpy")
+    done = run("pendulum")
+
+    assert done.returncode == 0
+    assert "not simulated" in done.stdout
+    assert "at rest" not in done.stdout
+
+
 @pytest.mark.parametrize(
     ("words", "size"),
     [(["arm"], "8 x 8"), (["arm", "--floating"], "14 x 14"), (["quadruped"], "18 x 18")],

@@ -387,6 +387,9 @@ def _show_fall(console: Console) -> None:
     stance = np.tile([0.0, 0.7, -1.4], 4)
     with terminal(errors=True).status("compiling the simulation, once"):
         sim.step.warmup()
+    if sim.step.status.startswith("NumPy"):
+        print_text(console, "not simulated: without machine code, this would take minutes")
+        return
     x = sim.state(q=[*sim.layout.neutral()[:7], *stance], batch=DROPPED)
     moved = 0.1 * np.random.default_rng(0).normal(size=(DROPPED, sim.nv))
     x = sim.place_on_ground(x._replace(q=sim.kd.integrate(x.q, moved, 1.0)), 0.1)
