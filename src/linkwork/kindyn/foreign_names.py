@@ -84,7 +84,7 @@ def no_attribute(kindyn: object, name: str) -> AttributeError:
     elif not name.startswith("_"):
         public = [other for other in dir(type(kindyn)) if not other.startswith("_")]
         if "kindyn" in public and hasattr(sys.modules["linkwork.kindyn"].KinDyn, name):
-            text += f"; the robot without contacts has it, `.kindyn.{name}`"
+            text += f"; the same robot as a KinDyn has it: .kindyn.{name}"
         else:
             text += _similar(name, public)
     return AttributeError(text, name=name)  # without obj=, Python adds no suggestion of its own
