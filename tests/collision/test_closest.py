@@ -126,6 +126,9 @@ BLOCK = Block(IDENTITY, ZERO, Vec(0.1, 0.2, 0.3))
         ),
         (Rod(ZERO, Vec(1.0, 0.0, 0.0), 0.1), Rod(Vec(0.0, 1.0, 0.0), Vec(1.0, 1.0, 0.0), 0.1), 0.8),
         (Rod(ZERO, ZERO, 0.1), Rod(Vec(0.0, 0.0, 1.0), Vec(0.0, 0.0, 1.0), 0.1), 0.8),
+        (Ball(ZERO, 0.1), Rod(ZERO, ZERO, 0.2), -0.3),
+        (Rod(ZERO, ZERO, 0.1), Rod(ZERO, Vec(0.0, 0.0, 1.0), 0.2), -0.3),
+        (Rod(ZERO, Vec(0.0, 0.0, 1.0), 0.2), Rod(ZERO, ZERO, 0.1), -0.3),
         (BLOCK, Ball(ZERO, 0.1), -0.2),
         (BLOCK, Rod(Vec(-1.0, 0.0, 0.0), Vec(1.0, 0.0, 0.0), 0.0), -0.2),
         (BLOCK, Rod(Vec(0.0, 0.0, 0.5), Vec(0.0, 0.0, 2.0), 0.1), 0.1),
@@ -140,6 +143,30 @@ def test_degenerate_cases_are_finite_and_right(first, second, distance):
     np.testing.assert_allclose(float(result.distance), distance, atol=1e-12)
     assert np.isfinite(np.array([*result.first, *result.second, *result.normal], float)).all()
     np.testing.assert_allclose(np.linalg.norm(np.array(result.normal, float)), 1.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-12, 1e-6, 3e-3])
+def test_the_normal_of_segments_that_cross_separates_them(angle):
+    d = np.array([0.0, 0.0, 0.02])
+    e = np.array([4e-4 * np.sin(angle), 0.0, 4e-4 * np.cos(angle)])
+    result = closest(*(Rod(Vec(*-v), Vec(*v), 0.001) for v in (d, e)))
+    n = np.array(result.normal, float)
+    assert abs(n @ d) + abs(n @ e) < 2e-6 * 0.02
+    np.testing.assert_allclose(float(result.distance), -0.002, atol=1e-15)
+
+
+def test_deepest_points_of_a_segment_parallel_to_a_face_are_in_the_box():
+    """Past a corner of the face, the depth is the same, and the points of both are not."""
+    a, d = np.array([-0.08, -0.14, 0.05]), np.array([0.166, 0.302, 0.0])
+    for tilt in (0.0, 1e-17, -1e-17, 1e-14):
+        rod = Rod(Vec(*a), Vec(*(a + d + [0.0, 0.0, tilt])), 0.01)
+        result = closest(Block(IDENTITY, ZERO, Vec(0.01, 0.02, 0.06)), rod)
+        first, n = (np.array(v, float) for v in (result.first, result.normal))
+        assert (np.abs(first) <= [0.01 + 1e-12, 0.02 + 1e-12, 0.06 + 1e-12]).all()
+        second = np.array(result.second, float) + 0.01 * n
+        t = (second - a) @ d / (d @ d)
+        np.testing.assert_allclose(a + t * d, second, atol=1e-12)
+        assert 0.0 <= t <= 1.0
 
 
 def test_derivatives_are_finite_where_cores_coincide():

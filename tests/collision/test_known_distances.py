@@ -6,10 +6,11 @@ along -n at the other, no other points are nearer.
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 
 import linkwork as lw
 from linkwork.collision.exact.queries import Placed, ShapeQueries
@@ -149,3 +150,67 @@ def test_boxes_and_hulls_overlap_by_the_least_of_all_translations(pair):
     assert overlaps.sum() > 15
     np.testing.assert_allclose(d[overlaps], expected[overlaps], atol=1e-10)
     assert (d[~overlaps] >= expected[~overlaps] - 1e-10).all()
+
+
+class Polyhedron:
+    """The hull of points, as a mesh in a file; the methods are those of a primitive."""
+
+    def __init__(self, points, path):
+        self.hull, self.points = ConvexHull(points), points
+        lines = [f"v {x!r} {y!r} {z!r}" for x, y, z in points.tolist()]
+        lines += [f"f {a + 1} {b + 1} {c + 1}" for a, b, c in self.hull.simplices.tolist()]
+        path.write_text("\n".join(lines))
+        self.geometry = lw.Mesh(path.name, path=str(path))
+
+    def depth(self, points):
+        return -(points @ self.hull.equations[:, :3].T + self.hull.equations[:, 3]).max(axis=-1)
+
+    def heights(self, n):
+        return (n @ self.points.T).max(axis=-1)
+
+
+def height(shape, R, n):
+    """The support function of a shape along unit vectors in the world."""
+    own = shape if isinstance(shape, Polyhedron) else shape.support()
+    return own.heights((n[:, None, :] @ R)[:, 0])
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1e-2, 1e-4])
+def test_points_are_in_both_shapes_and_a_plane_between_them_confirms_the_distance(tmp_path, ratio):
+    """Apart, touching, overlapping and concentric; the order of the shapes changes nothing."""
+    rng, shapes, n_rows = np.random.default_rng(41), ShapeQueries(), 12
+    kinds = [
+        *(lw.Sphere(0.3), lw.Capsule(0.05, 0.6), PLATE, lw.Cylinder(0.02, 0.5), DISC),
+        Polyhedron(rng.normal(size=(40, 3)) * (0.3, 0.2, 1.0), tmp_path / "many.obj"),
+        Polyhedron(rng.normal(size=(12, 3)) * (0.5, 0.3, 0.002), tmp_path / "thin.obj"),
+    ]
+    for a, other in [*product(kinds[3:], kinds), (kinds[1], kinds[2])]:
+        if isinstance(other, Polyhedron):
+            b = Polyhedron(ratio * other.points, tmp_path / f"{rng.integers(1 << 60)}.obj")
+        else:
+            b = scaled(other, ratio)
+        A, B = np.tile(np.eye(4), (2, n_rows, 1, 1))
+        A[:, :3, :3], B[:, :3, :3] = so3.exp(rng.normal(size=(2, n_rows, 3)))
+        A[::3, :3, :3] = B[::3, :3, :3] = np.eye(3)
+        B[3:, :3, 3] = rng.normal(size=(n_rows - 3, 3)) * 10.0 ** -rng.uniform(
+            0, 4, (n_rows - 3, 1)
+        )
+        first, second = (
+            Placed(lw.Shape(getattr(one, "geometry", one)), H, "a") for one, H in ((a, A), (b, B))
+        )
+        apart = shapes.nearest(first, second)
+        gaps = rng.choice([0.0, 1e-6, 1e-3], size=(6, 1)) * ratio
+        B[6:, :3, 3] += (gaps - apart[6:, :1]) * apart[6:, 7:]
+        result = shapes.nearest(first, second)
+        d, p, q, n = (
+            part[:, 0] if k == 0 else part
+            for k, part in enumerate(np.split(result, [1, 4, 7], axis=1))
+        )
+        allowed = 1.0 + np.abs(d)
+        np.testing.assert_allclose(shapes.nearest(second, first)[:, 0], d, atol=1e-8)
+        np.testing.assert_allclose(q, p + d[:, None] * n, atol=1e-12)
+        separation = (n * (B[:, :3, 3] - A[:, :3, 3])).sum(axis=-1)
+        separation -= height(a, A[:, :3, :3], n) + height(b, B[:, :3, :3], -n)
+        np.testing.assert_allclose(d, separation, atol=1e-12)
+        assert (outside(a, A, p) <= 1e-6 * allowed).all()
+        assert (outside(b, B, q) <= 1e-6 * allowed).all()

@@ -116,6 +116,17 @@ def test_meshes_that_are_points_have_the_distance_of_the_points(tmp_path):
     assert not both.in_collision(at(3.0, 4.0, 0.0))
 
 
+def test_meshes_of_one_name_in_different_folders_are_different(tmp_path):
+    """As those of two robots in one workcell: `==` of meshes ignores the folder."""
+    meshes = []
+    for name, size in (("small", 0.2), ("large", 1.0)):
+        (tmp_path / name).mkdir()
+        surface = lw.Box((size, size, size)).surface()
+        meshes.append(write_stl(tmp_path / name / "part.stl", surface.triangles))
+    assert meshes[0] == meshes[1]
+    np.testing.assert_allclose(robot(*meshes).distances(at(2.0, 0.0, 0.0)), [1.4], rtol=1e-7)
+
+
 SMALL = [(-0.397293, -0.00646636, 0), (-0.237014, 0.238551, 0), (-0.0969867, -0.165066, 0)]
 SMALL += [(0.0658312, 0.254981, 0), (0.197935, -0.0729374, 0)]
 LARGE = [

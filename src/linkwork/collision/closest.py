@@ -32,6 +32,7 @@ from linkwork.spatial.blocks import IDENTITY, Mat, Scalar, Vec, total
 # Squared lengths below this are taken for it, so that directions and derivatives are finite.
 TINY = 1e-30
 ROUNDING = 1e-24  # of squared distances of segments, relative to their squared lengths
+PARALLEL = 1e-16  # square of the sine of an angle that is taken for zero
 NEVER = -1e30  # a separation that is never the largest
 
 TOUCHING = 1e-9  # shapes overlap if their distance is below the negative of this [m]
@@ -194,11 +195,11 @@ def _nearest_parameter(p: Vec, a: Vec, d: Vec) -> Scalar:
 
 
 def _across(d: Vec) -> Vec:
-    """Return a direction perpendicular to another."""
+    """Return a direction perpendicular to another, which may be zero."""
     smallest = smaller(smaller(_absolute(d[0]), _absolute(d[1])), _absolute(d[2]))
     x = selected(_absolute(d[0]) <= smallest, IDENTITY[0], IDENTITY[1])
     axis = selected(_absolute(d[2]) <= smallest, IDENTITY[2], x)
-    return d.cross(axis)
+    return selected(d.dot(d) <= TINY, IDENTITY[0], d.cross(axis))
 
 
 def _ball_rod(ball: Ball, rod: Rod) -> Closest:
@@ -215,8 +216,8 @@ def _rod_rod(first: Rod, second: Rod) -> Closest:
     dr, er = d.dot(r), e.dot(r)
     inverse = _reciprocal(dd * ee - de * de)
     s = _limited((de * er - dr * ee) * inverse)
-    t = _limited((dd * er - de * dr) * inverse)
-    candidates = [(_along(first.a, d, s), _along(second.a, e, t))]
+    on_first = _along(first.a, d, s)
+    candidates = [(on_first, _along(second.a, e, _nearest_parameter(on_first, second.a, e)))]
     for end in (first.a, first.b):
         candidates.append((end, _along(second.a, e, _nearest_parameter(end, second.a, e))))
     for end in (second.a, second.b):
@@ -229,8 +230,8 @@ def _rod_rod(first: Rod, second: Rod) -> Closest:
     pairs = [(squared(cores), cores) for cores in candidates]
     _, cores = reduce(lambda p, q: selected(q[0] < p[0], q, p), pairs)
     normal = d.cross(e)
-    parallel = normal.dot(normal) <= TINY
-    aside = selected(parallel, _across(d), normal)
+    parallel = normal.dot(normal) <= larger(PARALLEL * (dd * ee), TINY)
+    aside = selected(parallel, _across(selected(dd < ee, e, d)), normal)
     meeting = larger(ROUNDING * (dd + ee), TINY)
     return _grown(cores, first.radius, second.radius, aside, meeting)
 
@@ -339,11 +340,12 @@ def _block_segment_depth(a: Vec, d: Vec, half: Vec, t: Scalar) -> Closest:
         t: parameter of a point of the segment that is nearest to the box.
     """
     center = _along(a, d, 0.5)
+    slack = ROUNDING**0.5 * (length(d) + total(*half))
     best: Closest | None = None
     for k in range(3):  # the axis of a face: an end of the segment is deepest
         n = _toward(center, IDENTITY[k], 1.0)
         slope = n.dot(d)
-        deepest = selected(slope < 0.0, 1.0, selected(slope > 0.0, 0.0, t))
+        deepest = selected(slope < -slack, 1.0, selected(slope > slack, 0.0, t))
         best = _deeper(best, _along(a, d, deepest), n, half[k])
     for k in range(3):  # the axis across an edge and the segment: an inner point is deepest
         axis = IDENTITY[k].cross(d)
@@ -353,7 +355,7 @@ def _block_segment_depth(a: Vec, d: Vec, half: Vec, t: Scalar) -> Closest:
         md = m.dot(d)
         deepest = m.dot(edge - a) * (1.0 / selected(md * md <= TINY, 1.0, md))
         reach = selected(axis.dot(axis) <= TINY, -NEVER, n.dot(edge))
-        best = _deeper(best, _along(a, d, _limited(deepest)), n, reach)
+        best = _deeper(best, _along(a, d, _limited(deepest)), n, reach, 0.01 * slack)
     assert best is not None
     return best
 
@@ -363,13 +365,19 @@ def _toward(center: Vec, axis: Vec, inverse: Scalar) -> Vec:
     return selected(axis.dot(center) < 0.0, -1.0, 1.0) * inverse * axis
 
 
-def _deeper(best: Closest | None, deepest: Vec, n: Vec, reach: Scalar) -> Closest:
-    """Return the separation of a point and a box along an axis, if it is larger than another."""
+def _deeper(
+    best: Closest | None, deepest: Vec, n: Vec, reach: Scalar, slack: Scalar = 0.0
+) -> Closest:
+    """Return the separation of a point and a box along an axis, if it is larger than another.
+
+    Along an edge that is parallel to a face, it is equal up to rounding, and the point is not
+    unique. `slack` prefers the face.
+    """
     separation = n.dot(deepest) - reach
     candidate = Closest(separation, deepest - separation * n, deepest, n)
     if best is None:
         return candidate
-    return selected(best.distance < separation, candidate, best)
+    return selected(best.distance + slack < separation, candidate, best)
 
 
 def _drum_ball(drum: Drum, ball: Ball) -> Closest:

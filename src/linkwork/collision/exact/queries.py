@@ -121,7 +121,7 @@ class ShapeQueries:
         check_meshes(meshes)
         self.meshes = meshes
         self.replaced: list[str] = []  # owners of meshes that are not convex, replaced by hulls
-        self._solids: dict[tuple[Geometry, float], Solid] = {}
+        self._solids: dict[tuple[Geometry, str | None, float], Solid] = {}
 
     @cached_property
     def coal(self) -> Any:
@@ -140,7 +140,8 @@ class ShapeQueries:
             MissingFileError: its mesh cannot be read.
             ValueRangeError: it is too large.
         """
-        key = geometry, factor
+        path = geometry.path if isinstance(geometry, Mesh) else None  # which `==` ignores
+        key = geometry, path, factor
         if key not in self._solids:
             self._solids[key] = self._converted(geometry, owner, factor)
         return self._solids[key]

@@ -8,37 +8,39 @@ two convex shapes is the largest separation over all unit vectors n,
 which is negative where they overlap. So of two normals, the one with the larger separation is
 better, and s(n) is never larger than the distance. The distance of two points is never smaller.
 
-GJK is accurate where the distance is not much smaller than the shapes. EPA, which computes depths,
-is not: it only provides a normal. If the second shape is moved along the normal until it is apart,
-GJK returns the closest points and a better normal. Moved back, these are the deepest points of
-shapes that overlap, and the closest points of shapes that touch. Whether another direction is
-better still is tested for shapes that overlap.
+The results of `coal`, whose GJK and EPA are fast, are used where both agree, and else those of
+`min_norm`. Of shapes that overlap or touch, the second is moved along the normal until it is apart.
+There, the normal of the closest points is better. Moved back, they are the deepest points. Whether
+another direction is better still is tested for shapes that overlap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from linkwork.collision.exact.min_norm import closest_points
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.model.geometry import Support
+from linkwork.model.geometry import CHUNK, Support
+from linkwork.spatial import so3
 
-MARGINS = (1e-1, *5 * (1e-2,), 1e-4, 1e-6)  # between the shapes, by the smaller one
+COAL_MARGINS = 1e-1, *5 * (1e-2,), 1e-4, 1e-6  # between moved shapes, relative to the smaller one
+MARGINS = 1e-4, 1e-6, 1e-2, 1e-4
 RESTARTS = 3  # with the best of some directions
-EXTREMES = 3  # times that extreme points are used after a restart
-FAR = 1.0  # the largest distance of GJK, by the larger shape
 DEPTH_TOLERANCE = 3e-6  # of EPA, relative to the smaller shape
 TOLERANCE, ROUNDING = 1e-14, 4e-16  # of GJK, relative to the smaller shape, and to coordinates
 ITERATIONS = 255  # of GJK and EPA
 UNEVEN = 1e3  # ratio of sizes above which overlaps are checked like depths
 MOST_CORNERS = 64  # of a polygon in which points are looked for
 HUGE = 1e100  # what coal returns instead of a result
+FIRST_TURN, TURNS = 0.5, 40  # of normals of curved shapes that overlap [rad]
 
 # Errors of points, relative to the larger shape and the distance.
 SLACK = 1e-12  # by which distances may differ that are equal
-EXACT = 1e-9  # for which no further result is tried
+EXACT = 1e-9  # for which no further result is tried,
+SMOOTH, SHALLOW = 1e-7, 1e-2  # of curved shapes with depths above this part of the smaller
 ACCEPTED = 1e-4  # with which a result is used: errors of the distance are about their squares
 
 
@@ -70,37 +72,31 @@ class Search:
         self.a, self.b = supports
         radii = [one.radius for one in supports]
         self.small, self.large = min(radii) or max(radii), max(radii)
-        self.request = distance_request(coal, DEPTH_TOLERANCE * self.small)
-        self.request.gjk_initial_guess = coal.GJKInitialGuess.CachedGuess
         self.best = np.full((len(H), 10), np.nan)
         self.errors = np.full(len(H), np.inf)  # of the points
         self.threshold = threshold
+        self._is_curved = self.a.is_curved or self.b.is_curved
         rows = np.isfinite(H).all(axis=(1, 2)).nonzero()[0]
-        self._ask(rows, np.zeros(len(rows)), np.tile(np.eye(3)[0], (len(rows), 1)))
-        is_open = ~self._is_within(EXACT, rows)
-        if threshold is None:  # what EPA returns may look right
-            is_open |= self.best[rows, 0] < MARGINS[0] * self.small
+        self.request = distance_request(coal, DEPTH_TOLERANCE * self.small)
+        self.request.gjk_initial_guess = coal.GJKInitialGuess.CachedGuess
+        self._ask_coal(rows, np.zeros(len(rows)))
+        is_open = ~self._is_exact(rows)
         self._refine(rows[is_open])
-        wanted = max(ACCEPTED * self.small / (self.large or 1.0), SLACK)
-        is_uneven = self.large > UNEVEN * self.small
-        for _ in range(RESTARTS):
-            is_wrong = ~self._is_within(wanted, rows)
-            is_deep = (self.best[rows, 0] < 0.0) & (threshold is None or is_uneven)
-            rows = rows[is_wrong | is_deep]
-            separation, n = best_direction(self.a, self.b, H[rows])
-            is_left = ~self._is_within(wanted, rows)
-            is_left |= separation > self.best[rows, 0] + SLACK * self.large
-            rows, n = rows[is_left], n[is_left]
-            first, second = (np.nan_to_num(self.best[rows, k : k + 3]) for k in (1, 4))
-            before, self.best[rows, 0] = self.errors[rows], -np.inf
-            self._keep(rows, first, second - first, n)  # they may be those of this direction
-            self.errors[rows] += before
-            for _ in range(EXTREMES):
-                self._use_extremes(rows)
-            self._refine(rows)
+        if threshold is None or self.large > UNEVEN * self.small:
+            is_open |= self.best[rows, 0] < 0.0
+        rows = rows[is_open]
+        for k in range(RESTARTS):
+            rows = rows[~(self.best[rows, 0] >= 0.0) | ~self._is_exact(rows)]
+            if rows.size:
+                separation, n = best_direction(self.a, self.b, H[rows])
+                is_better = ~(separation <= self.best[rows, 0] + SLACK * self.large)
+                if k == 0:
+                    is_better |= ~self._is_exact(rows)
+                rows, n = rows[is_better], n[is_better]
+                self._restart(rows, n)
         self.best[~self._is_within(ACCEPTED, np.arange(len(H)))] = np.nan
 
-    def _is_within(self, tolerance: float, rows: Array) -> Array:
+    def _is_within(self, tolerance: Any, rows: Array) -> Array:
         """(k,) whether results are as accurate as required."""
         d, errors = self.best[rows, 0], self.errors[rows]
         allowed = tolerance * (self.large + np.abs(d))
@@ -109,58 +105,126 @@ class Search:
         away = d - self.threshold
         return (away >= 0.0) | (errors <= np.maximum(allowed, -0.1 * away))
 
+    def _is_exact(self, rows: Array) -> Array:
+        """(k,) whether results need no improvement."""
+        is_deep = self._is_curved & (self.best[rows, 0] < -SHALLOW * self.small)
+        smooth = max(EXACT, SMOOTH * self.small / (self.large or 1.0))
+        return self._is_within(np.where(is_deep, smooth, EXACT), rows)
+
+    def _ask_coal(self, rows: Array, moved: Array) -> None:
+        """Use results of `coal`, with the second shape moved by (k,) along the normals."""
+        H, shift = self._moved(rows, moved)
+        answers = np.empty((len(rows), 10))
+        for k, one in enumerate(H):
+            rounding = ROUNDING * (self.large + float(np.abs(one[:3, 3]).max()))
+            self.request.gjk_tolerance = TOLERANCE * self.small + rounding
+            self.request.cached_gjk_guess = -self._normals(rows[k])
+            answers[k] = distance(self.coal, self.shapes, one, self.request)
+        with np.errstate(all="ignore"):
+            answers[:, 7:] /= np.linalg.norm(answers[:, 7:], axis=-1, keepdims=True)
+        is_number = (np.abs(answers[:, 1:]) < HUGE).all(axis=-1)
+        rows, H, shift, answers = (x[is_number] for x in (rows, H, shift, answers))
+        first, second, n = answers[:, 1:4], answers[:, 4:7], answers[:, 7:]
+        off = np.zeros(len(rows))
+        if self.threshold is None:
+            in_b = second - H[:, :3, 3] + self.b.ball * n
+            in_b = (in_b[:, None, :] @ H[:, :3, :3])[:, 0]
+            off = np.maximum(outside(self.a, first - self.a.ball * n), outside(self.b, in_b))
+        self._keep(rows, first, second - shift - first, n, off)
+
+    def _ask(self, rows: Array, moved: Array) -> None:
+        """Use results of `min_norm`, with the second shape moved by (k,) along the normals."""
+        H, shift = self._moved(rows, moved)
+        first, second, n = closest_points(self.a, self.b, H, self._normals(rows))
+        with np.errstate(all="ignore"):
+            n /= np.linalg.norm(n, axis=-1, keepdims=True)
+        is_number = np.isfinite(n).all(axis=-1)
+        first = first + self.a.ball * n
+        between = second - self.b.ball * n - shift - first
+        self._keep(rows[is_number], first[is_number], between[is_number], n[is_number])
+
+    def _normals(self, rows: Array) -> Array:
+        """(k, 3) the best normals, and x where there are none."""
+        n = self.best[rows, 7:]
+        return np.where(np.isnan(n), np.eye(3)[0], n)
+
+    def _moved(self, rows: Array, moved: Array) -> tuple[Array, Array]:
+        """(k, 4, 4) poses of the second shape, moved along the normals, and (k, 3) by what."""
+        H, shift = self.H[rows], moved[:, None] * self._normals(rows)
+        H[:, :3, 3] += shift
+        return H, shift
+
     def _refine(self, rows: Array) -> None:
-        """Improve results by moving the second shape along their normals.
+        """Improve results that are not exact, first by `coal`.
 
         The errors of normals decrease by a factor, near 1 for depths near the radius of a curve.
         So after each two rounds, the limit of the normals is estimated.
         """
         normals = [self.best[:, 7:].copy()]
-        for margin in MARGINS:
-            rows = rows[np.isfinite(self.best[rows, 0])]
+        asks = [(self._ask_coal, margin) for margin in COAL_MARGINS if self._is_curved]
+        for ask, margin in [*asks, *((self._ask, margin) for margin in MARGINS)]:
+            rows = rows[~self._is_exact(rows)]
             if not rows.size:
                 return
-            d = self.best[rows, 0]
-            moved = np.clip(d, margin * self.small, FAR * self.large) - d
-            self._ask(rows, moved, normals[-1][rows])
+            d = np.nan_to_num(self.best[rows, 0])
+            ask(rows, np.maximum(margin * self.small - d, 0.0))
             normals.append(self.best[:, 7:].copy())
             if len(normals) == 3:
                 normals = [_limit(*normals)]
-            rows = rows[~self._is_within(EXACT, rows)]
+                self._use_normals(rows, normals[0][rows])
+        if self._is_curved:
+            rows = rows[~self._is_exact(rows) & (self.best[rows, 0] < 0.0)]
+            if rows.size:
+                self._turn(rows)
 
-    def _ask(self, rows: Array, moved: Array, towards: Array) -> None:
-        """Move the second shape along unit vectors, and keep results that are better."""
-        H, shift = self.H[rows], moved[:, None] * towards
-        H[:, :3, 3] += shift
-        answers = [self._nearest(one, n) for one, n in zip(H, towards, strict=True)]
-        tried = np.array(answers).reshape(-1, 10)[:, 1:]
-        with np.errstate(all="ignore"):
-            tried[:, 6:] /= np.linalg.norm(tried[:, 6:], axis=-1, keepdims=True)
-        is_number = (np.abs(tried) < HUGE).all(axis=-1)
-        rows, tried, shift = rows[is_number], tried[is_number], shift[is_number]
-        first, between = tried[:, :3], tried[:, 3:6] - shift - tried[:, :3]
-        self._keep(rows, first, between, tried[:, 6:])
+    def _restart(self, rows: Array, n: Array) -> None:
+        """Refine other normals, and keep the results that are better than before."""
+        before, errors = self.best[rows], self.errors[rows]
+        self.best[rows], self.errors[rows] = np.nan, np.inf
+        self._use_normals(rows, n)
+        self._refine(rows)
+        gain, slack = self.best[rows, 0] - before[:, 0], SLACK * self.large
+        is_worse = (gain < -slack) | ((gain <= slack) & (self.errors[rows] >= errors))
+        self.best[rows[is_worse]] = before[is_worse]
+        self.errors[rows[is_worse]] = errors[is_worse]
 
-    def _use_extremes(self, rows: Array) -> None:
-        """Use the points that are extreme along normals: the closest ones of shapes far apart."""
-        n, R, p = self.best[rows, 7:], self.H[rows, :3, :3], self.H[rows, :3, 3]
+    def _turn(self, rows: Array) -> None:
+        """Turn normals about the axes of curved shapes, and across, to larger separations.
+
+        The normals that are extreme along the axis of a cylinder, or across, stay so.
+        """
+        n, H, d = self.best[rows, 7:], self.H[rows], self.best[rows, 0].copy()
+        axes = np.stack([np.tile(np.eye(3)[2], (len(rows), 1)), H[:, :3, 2]], axis=1)
+        turn = np.full(len(rows), FIRST_TURN)
+        wide = np.repeat(H, 8, axis=0)
+        for _ in range(TURNS):
+            about = np.concatenate([axes, _unit(np.cross(axes, n[:, None]))], axis=1)
+            about = np.concatenate([about, -about], axis=1) * turn[:, None, None]
+            tried = _unit((so3.exp(about) @ n[:, None, :, None])[..., 0])
+            separation = separations(self.a, self.b, wide, tried.reshape(-1, 3))[1].reshape(-1, 8)
+            index = separation.argmax(axis=-1)[:, None]
+            largest = np.take_along_axis(separation, index, axis=-1)[:, 0]
+            is_better = largest > d
+            turned = np.take_along_axis(tried, index[..., None], axis=1)[:, 0]
+            n[is_better], d[is_better] = turned[is_better], largest[is_better]
+            turn *= np.where(is_better, 1.2, 0.5)
+        is_better = d > self.best[rows, 0]
+        rows, n = rows[is_better], n[is_better]
+        self.best[rows], self.errors[rows] = np.nan, np.inf
+        self._use_normals(rows, n)
+        for margin in MARGINS[:2]:
+            self._ask(rows, margin * self.small - self.best[rows, 0])
+
+    def _use_normals(self, rows: Array, n: Array) -> None:
+        """Use points that are extreme along normals."""
+        R, p = self.H[rows, :3, :3], self.H[rows, :3, 3]
         on_b = self.b.farthest(-(n[:, None, :] @ R)[:, 0])
         first = self.a.farthest(n) + self.a.ball * n
-        second = p + (R @ on_b[..., None])[..., 0] - self.b.ball * n
-        between = second - first
-        lengths = np.linalg.norm(between, axis=-1, keepdims=True)
-        self._keep(rows, first, between, between / np.maximum(lengths, 1.0 / HUGE))
-        # a corner of one and its projection to a face of the other
-        n, d = self.best[rows, 7:], self.best[rows, :1]
-        for a, b in ((first, first + d * n), (second - d * n, second)):
-            in_b = (R.swapaxes(1, 2) @ (b - p)[..., None])[..., 0]
-            errors = np.maximum(outside(self.a, a), outside(self.b, in_b))
-            is_better = errors < self.errors[rows]
-            at = rows[is_better]
-            self.best[at, 1:7] = np.concatenate([a, b], axis=1)[is_better]
-            self.errors[at] = errors[is_better]
+        self._keep(rows, first, p + (R @ on_b[..., None])[..., 0] - self.b.ball * n - first, n)
 
-    def _keep(self, rows: Array, first: Array, between: Array, normals: Array) -> None:
+    def _keep(
+        self, rows: Array, first: Array, between: Array, normals: Array, outside: Any = 0.0
+    ) -> None:
         """Keep results that are better than the best.
 
         Args:
@@ -168,13 +232,14 @@ class Search:
             first: (k, 3) points on the first shape.
             between: (k, 3) from there to points on the second shape.
             normals: (k, 3) unit vectors.
+            outside: (k,) how far the points are outside of the shapes.
         """
-        pairs = zip(self.H[rows], normals, strict=True)
-        faces = [along_face(self.a, self.b, one, n) for one, n in pairs]
-        for n in (normals, np.array(faces).reshape(-1, 3), self.best[rows, 7:]):
+        similar = similar_normals(self.a, self.b, self.H[rows], normals)
+        for n in (normals, self.best[rows, 7:], *similar):
             height, separation = separations(self.a, self.b, self.H[rows], n)
             off = height - (n * first).sum(axis=-1)  # coal enlarges some shapes slightly
-            errors = np.abs(off) + np.linalg.norm(between - separation[:, None] * n, axis=-1)
+            errors = np.linalg.norm(between - separation[:, None] * n, axis=-1)
+            errors += np.abs(off) + outside
             # larger, or as large and with better points
             gain, slack = separation - self.best[rows, 0], SLACK * self.large
             is_better = (gain > slack) | np.isnan(self.best[rows, 0])
@@ -183,13 +248,6 @@ class Search:
             on_b = on_a + separation[:, None] * n
             self.best[at] = np.column_stack([separation, on_a, on_b, n])[is_better]
             self.errors[at] = errors[is_better]
-
-    def _nearest(self, H: Array, towards: Array) -> Array:
-        """(10,) as `distance`, with the second shape at a pose, in a direction."""
-        rounding = ROUNDING * (self.large + float(np.abs(H[:3, 3]).max()))
-        self.request.gjk_tolerance = TOLERANCE * self.small + rounding
-        self.request.cached_gjk_guess = -towards
-        return distance(self.coal, self.shapes, H, self.request)
 
 
 def _limit(first: Array, second: Array, third: Array) -> Array:
@@ -245,17 +303,24 @@ def best_direction(a: Support, b: Support, H: Array) -> tuple[Array, Array]:
         a, b: the shapes.
         H: (k, 4, 4) poses of b in the axes of a.
     """
-    R, p, n = H[:, :3, :3], H[:, :3, 3], _DIRECTIONS
-    along = -(n @ R).reshape(-1, 3)
-    separation = p @ n.T - a.heights(n) - b.heights(along).reshape(-1, len(n))
+    R, p = H[:, :3, :3], H[:, :3, 3]
+    common = np.concatenate([_DIRECTIONS] + [_AROUND] * a.is_curved)
+    separation = p @ common.T - a.heights(common)
+    separation -= b.heights(-(common @ R).reshape(-1, 3)).reshape(separation.shape)
     index = separation.argmax(axis=-1)
-    best, n = np.take_along_axis(separation, index[:, None], axis=-1)[:, 0], n[index]
-    from_b = -(p[:, None, :] @ R)[:, 0]
-    turned = (-(R @ one[..., None])[..., 0] for one in normals_towards(b, from_b))
-    for one in (*normals_towards(a, p), *turned):
-        separation = separations(a, b, H, one)[1]
-        is_better = separation > best
-        best, n[is_better] = np.where(is_better, separation, best), one[is_better]
+    best, n = separation[np.arange(len(H)), index], common[index]
+    in_b = normals_towards(b, -(p[:, None, :] @ R)[:, 0])
+    in_b += [np.broadcast_to(one, (len(H), 3)) for one in _AROUND] * b.is_curved
+    others = normals_towards(a, p) + [-(R @ one[..., None])[..., 0] for one in in_b]
+    if others:
+        stacked = np.stack(others, axis=1)
+        wide = np.repeat(H, len(others), axis=0)
+        separation = separations(a, b, wide, stacked.reshape(-1, 3))[1].reshape(-1, len(others))
+        index = separation.argmax(axis=-1)
+        highest = separation[np.arange(len(H)), index]
+        is_better = highest > best
+        n = np.where(is_better[:, None], stacked[np.arange(len(H)), index], n)
+        best = np.where(is_better, highest, best)
     return best, n
 
 
@@ -273,33 +338,60 @@ def normals_towards(shape: Support, points: Array) -> list[Array]:
 
 
 def outside(shape: Support, points: Array) -> Array:
-    """(k,) how far points (k, 3) are outside of a polytope; infinite for other shapes."""
+    """(k,) how far points (k, 3) are outside of a shape without its ball, at least."""
     n = shape.normals
-    if shape.is_curved or shape.ball or not len(n):
-        return np.full(len(points), np.inf)
-    if np.linalg.matrix_rank(n) < 3:  # a polygon, whose edges are among the lines through corners
-        if len(shape.points) > MOST_CORNERS:
-            return np.full(len(points), np.inf)
+    if shape.is_curved:  # discs around z: how far outside of the lines through their rims
+        rims = np.column_stack([shape.discs, shape.points[:, 2]])
+        lines = (rims[:, None] - rims).reshape(-1, 2)
+        across = np.column_stack([lines[:, 1], -lines[:, 0]])[lines.any(axis=-1)]
+        across = across[across[:, 0] > 0.0]
+        across /= np.linalg.norm(across, axis=-1, keepdims=True)
+        n = np.concatenate([across, [[0.0, 1.0], [0.0, -1.0]]])
+        rho = np.hypot(points[:, 0], points[:, 1])
+        heights = (n @ rims.T).max(axis=-1)
+        return np.maximum((np.column_stack([rho, points[:, 2]]) @ n.T - heights).max(axis=-1), 0.0)
+    if len(n) and np.linalg.matrix_rank(n) < 3:  # a polygon, whose edges are among these lines
         lines = (shape.points[:, None] - shape.points).reshape(-1, 3)
         across = np.cross(n[0], lines[lines.any(axis=-1)])
         n = np.concatenate([n, -n, across / np.linalg.norm(across, axis=-1, keepdims=True)])
-    off = points @ n.T - shape.heights(n)
-    return np.maximum(off.max(axis=-1), 0.0)
+    if not len(n):
+        return np.zeros(len(points))
+    heights, rows = shape.heights(n) - shape.ball, max(1, CHUNK // len(n))
+    parts = [points[k : k + rows] @ n.T - heights for k in range(0, len(points), rows)]
+    return np.maximum(np.concatenate([part.max(axis=-1) for part in parts] or [np.zeros(0)]), 0.0)
 
 
-def along_face(a: Support, b: Support, H: Array, n: Array) -> Array:
-    """(3,) the normal of a face of a or b that is nearly n, else n.
+def similar_normals(a: Support, b: Support, H: Array, n: Array) -> Iterator[Array]:
+    """Yield (k, 3) normals of faces of a and b, and across their curved sides, nearest to n.
 
     Where a face is large, the separation along a normal that is off by rounding is off by much.
 
     Args:
         a, b: the shapes.
-        H: (4, 4) pose of b in the axes of a.
-        n: (3,) unit vector in the axes of a.
+        H: (k, 4, 4) poses of b in the axes of a.
+        n: (k, 3) unit vectors in the axes of a.
     """
-    normals = np.concatenate([a.normals, -b.normals @ H[:3, :3].T])
-    aligned = normals @ n
-    return normals[aligned.argmax()] if len(normals) else n
+    R = H[:, :3, :3]
+    from_b = -(n[:, None, :] @ R)[:, 0]
+    for shape, along in ((a, n), (b, from_b)):
+        if len(shape.normals):
+            rows = max(1, CHUNK // len(shape.normals))
+            parts = [along[k : k + rows] @ shape.normals.T for k in range(0, len(n), rows)]
+            index = np.concatenate([part.argmax(axis=-1) for part in parts] or [np.zeros(0, int)])
+            face = shape.normals[index]
+            yield face if shape is a else -(R @ face[..., None])[..., 0]
+    axes = [R[:, :, 2]] * b.is_curved + [np.tile(np.eye(3)[2], (len(n), 1))] * a.is_curved
+    for axis in axes:
+        yield _unit(n - (n * axis).sum(axis=-1, keepdims=True) * axis)
+    if len(axes) == 2:
+        both = np.cross(axes[0], axes[1])
+        yield _unit((n * both).sum(axis=-1, keepdims=True) * both)
+
+
+def _unit(v: Array) -> Array:
+    """(k, 3) unit vectors; x where v is zero."""
+    lengths = np.linalg.norm(v, axis=-1, keepdims=True)
+    return np.where(lengths > 0.0, v / np.maximum(lengths, 1e-300), np.eye(3)[0])
 
 
 def _sphere_of_directions(n: int) -> Array:
@@ -310,4 +402,6 @@ def _sphere_of_directions(n: int) -> Array:
     return np.stack([across * np.cos(angle), across * np.sin(angle), z], axis=-1)
 
 
+_ANGLES = np.arange(64) * (2.0 * np.pi / 64)
 _DIRECTIONS = _sphere_of_directions(100)
+_AROUND = np.stack([np.cos(_ANGLES), np.sin(_ANGLES), 0.0 * _ANGLES], axis=-1)
