@@ -233,6 +233,22 @@ class Program:
         outside_loops = frozenset(step[0] for step in self.steps)
         return outside_loops.union(*(loop.body.operations for loop in self.loops))
 
+    @cached_property
+    def without_derivatives(self) -> Program:
+        """The program without IMPLICIT steps, and what only they need."""
+        step_of: list[int] = []
+        steps: list[tuple[Any, ...]] = []
+        for (op, *args), operands in zip(self.steps, self.operands, strict=True):
+            if op is Op.IMPLICIT:
+                step_of.append(step_of[args[0]])
+                continue
+            first = args[: len(args) - len(operands)]
+            step_of.append(len(steps))
+            steps.append((op, *first, *[step_of[arg] for arg in operands]))
+        loops = tuple(replace(loop, body=values_of(loop.body)) for loop in self.loops)
+        results = tuple(step_of[step] for step in self.results)
+        return pruned(replace(self, steps=tuple(steps), results=results, loops=loops))
+
     def values(
         self,
         inputs: Sequence[Any],
@@ -342,20 +358,7 @@ def pruned(program: Program) -> Program:
 
 def values_of(program: Program) -> Program:
     """Return the program that computes the same values, without what only derivatives need."""
-    if Op.IMPLICIT not in program.operations:
-        return program
-    step_of: list[int] = []
-    steps: list[tuple[Any, ...]] = []
-    for (op, *args), operands in zip(program.steps, program.operands, strict=True):
-        if op is Op.IMPLICIT:
-            step_of.append(step_of[args[0]])
-            continue
-        first = args[: len(args) - len(operands)]
-        step_of.append(len(steps))
-        steps.append((op, *first, *[step_of[arg] for arg in operands]))
-    loops = tuple(replace(loop, body=values_of(loop.body)) for loop in program.loops)
-    results = tuple(step_of[step] for step in program.results)
-    return pruned(replace(program, steps=tuple(steps), results=results, loops=loops))
+    return program.without_derivatives if Op.IMPLICIT in program.operations else program
 
 
 def _pruned(program: Program, results: Sequence[int]) -> Program:
