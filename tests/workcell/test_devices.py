@@ -353,9 +353,9 @@ def test_extension_rejects_invalid_arguments(place, value):
     columns = np.array([[0, 1, 1, 0]], dtype=np.int32)
     expected = np.array([1], dtype=np.int32)
     arguments = [state.values, state.parents, 0, expected, columns, np.ones((1, 6)), 1, None]
-    assert cell.steps.jacobians(*arguments).shape == (1, 6, 1)
+    assert fk.steps_of(cell).jacobians(*arguments).shape == (1, 6, 1)
     arguments[place] = value
     with pytest.raises(ValueError, match="frames"):
-        cell.steps.jacobians(*arguments)
+        fk.steps_of(cell).jacobians(*arguments)
     with pytest.raises(ValueError, match="frames"):
-        cell.steps.jacobians(*arguments[:7])
+        fk.steps_of(cell).jacobians(*arguments[:7])

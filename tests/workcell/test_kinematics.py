@@ -171,14 +171,14 @@ def test_extension_rejects_invalid_arrays(cells, case, rng):
     states = random_state(cell, rng, (4,))
     arguments = INVALID_ARGUMENTS[case](states.values, states.parents, len(cell.frames))
     with pytest.raises((ValueError, OverflowError)):
-        cell.steps.run(*arguments)
+        fk.steps_of(cell).run(*arguments)
 
 
 @pytest.mark.parametrize("argument", [1, 2**31 - 5, 2**31 - 1, -1])
 def test_extension_rejects_steps_with_indices_out_of_range(argument):
     cell = lw.WorkCell("bench").with_joint("hinge", "revolute")
     (frames, slots, values, attachable), steps, *arrays = StepBuilder(cell).arrays()
-    make = type(cell.steps)
+    make = type(fk.steps_of(cell))
     make((frames, slots, values, attachable), steps, *arrays)
     (turn,) = np.flatnonzero(steps[:, 0] == 1)
     other = steps.copy()
@@ -276,13 +276,13 @@ def test_without_the_extension_numpy_is_used_with_one_warning(monkeypatch, rng):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         again = random_cell(np.random.default_rng(0))
-        assert again.steps is None
+        assert fk.steps_of(again) is None
         out = np.zeros((5, len(cell.frames), 4, 4))
         again.fk(states, out=out, threads=1)
         related = again.frame_H_frame("f3", "f7", states)
     monkeypatch.undo()
     fast = random_cell(np.random.default_rng(0))
-    assert fast.steps is not None
+    assert fk.steps_of(fast) is not None
     assert_close(table.world_H_frames, fast.fk(states).world_H_frames, SMALL)
     np.testing.assert_array_equal(out, table.world_H_frames)
     assert_close(related, fast.frame_H_frame("f3", "f7", states), SMALL)
@@ -295,7 +295,7 @@ def test_joint_kind_without_factors_uses_numpy_with_a_warning(monkeypatch, rng):
     state = random_state(cell, rng)
     with pytest.warns(lw.LinkworkWarning, match=r"'universal'.*NumPy"):
         pose = cell.world_H_frame("f7", state)
-    assert cell.steps is None
+    assert fk.steps_of(cell) is None
     assert_close(pose, chained(cell, "f7", state), SMALL)
 
 
@@ -322,19 +322,19 @@ def test_extension_rejects_invalid_arguments(changed):
     cell = cell.with_frame("lid", "box")
     state = cell.state()
     arguments = [state.values, state.parents, None, -1, None, None]
-    assert cell.steps.run(*arguments).shape == (3, 4, 4)
+    assert fk.steps_of(cell).run(*arguments).shape == (3, 4, 4)
     for k, value in changed.items():
         arguments[k] = value
     with pytest.raises(ValueError, match="frames"):
-        cell.steps.run(*arguments)
+        fk.steps_of(cell).run(*arguments)
     with pytest.raises(ValueError, match="frames"):
-        cell.steps.run(*arguments[:5])
+        fk.steps_of(cell).run(*arguments[:5])
 
 
 def test_extension_rejects_inconsistent_steps(rng):
     cell = random_cell(rng, robots=False)
     arrays = list(StepBuilder(cell).arrays())
-    make = type(cell.steps)
+    make = type(fk.steps_of(cell))
     n_steps = len(arrays[1])
     for _ in range(300):
         changed = [np.array(a) if isinstance(a, np.ndarray) else a for a in arrays]
@@ -343,6 +343,6 @@ def test_extension_rejects_inconsistent_steps(rng):
             steps = make(*changed)
             assert steps.run(cell.state().values, cell.state().parents, None, -1, None, None).size
     with pytest.raises(RuntimeError, match="once"):
-        cell.steps.__init__(*arrays)
+        fk.steps_of(cell).__init__(*arrays)
     with pytest.raises(ValueError, match=r"inconsistent|do not match"):
         make.__new__(make).run()

@@ -390,8 +390,3 @@ class WorkCell(Editing):
     def tree(self, state: State, root: str = WORLD) -> str:
         """Return the tree of frames as a string, with the position of each frame in the world."""
         return fk.tree_text(self, state, root)
-
-    @property
-    def steps(self) -> fk.Steps:
-        """The steps of forward kinematics for the C extension; None if NumPy computes poses."""
-        return fk.steps_of(self)

@@ -189,8 +189,8 @@ class Editing(CellData):
             raise ArgumentError(f"cut: expected a list of names of joints, got {shown(cut)}")
         with concerning(f"robot {name!r}"):
             pose = as_pose(parent_H_base, "parent_H_base")
-        options = bool(floating), bool(attachable), end, tuple(cut)
-        placement = Placement(name, parent, pose, base, *options)
+        kind = {"floating": bool(floating), "attachable": bool(attachable)}
+        placement = Placement(name, parent, pose, base, **kind, end=end, cut=tuple(cut))
         frames, device = place_robot(model, placement)
         existing = [frame.name for frame in frames if frame.name in self.layout.index]
         if existing or name in self.device_names:

@@ -3,7 +3,8 @@
     values     (..., n_values) values of movable frames and joints, in the order of the frames
     parents    (..., n_attachable) the parent of each attachable frame, by index
 
-Both arrays are read-only. States compare and hash by value, and can be pickled. They refer only to the layout of a cell, not to the cell.
+Both arrays are read-only. States compare and hash by value, and can be pickled. They refer only to
+the layout of a cell, not to the cell.
 """
 
 from __future__ import annotations
