@@ -497,6 +497,8 @@ def test_steps_need_a_reset_and_open_environments(sim):
     for mask in (np.ones(3, bool), np.ones(50)):
         with pytest.raises(lw.ShapeError, match="reset_mask"):
             env.reset(options={"reset_mask": mask})
+    with pytest.raises(lw.LinkworkError, match="options: expected a dict"):
+        env.reset(options=np.ones(50, bool))
     env.close()
     with pytest.raises(ClosedEnvironmentError):
         env.step(np.zeros((50, 1)))
@@ -517,6 +519,9 @@ def test_steps_need_a_reset_and_open_environments(sim):
         ({"terminate": lambda row: row.q > 0.0}, "terminate"),
         ({"reward": lambda row: row.q}, "reward"),
         ({"reward": lambda row: {}}, "reward"),
+        ({"observe": None}, "observe: expected a function"),
+        ({"memory": 5}, "memory: expected a function"),
+        ({"sim": 5}, "sim: expected a Simulation"),
         ({"observe": lambda row: row.gaol}, "did you mean 'goal'"),
         ({"reset": lambda row: {"q": np.zeros(3)}}, r"q: expected shape \(2,\)"),
         ({"reset": lambda row: row.q}, "dictionary"),
@@ -528,4 +533,4 @@ def test_steps_need_a_reset_and_open_environments(sim):
 )
 def test_bad_arguments_are_errors_that_name_them(sim, options, message):
     with pytest.raises((lw.LinkworkError, AttributeError), match=message):
-        make(sim, **options)
+        make(**{"sim": sim} | options)

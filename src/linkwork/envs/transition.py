@@ -8,7 +8,7 @@ vector takes it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,6 +52,13 @@ class Functions:
     reset: Function | None
     control: Function | None
     memory: Function | None
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            function = getattr(self, one.name)
+            is_left_out = function is None and one.name not in ("observe", "reward")
+            if not (callable(function) or is_left_out):
+                raise ArgumentError(f"{one.name}: expected a function, got {shown(function)}")
 
 
 class Transition:

@@ -15,6 +15,7 @@ from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.envs.random import uniform
 from linkwork.envs.transition import STATE_NAMES, Carry, Function, Functions, Transition, unpacked
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, missing_package, shown
+from linkwork.model.numbers import instance
 from linkwork.simulation.core import SimulationState
 from linkwork.simulation.simulation import Simulation
 
@@ -95,7 +96,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Observation, Array, Array]):
         copy: bool = True,
         render_mode: str | None = None,
     ) -> None:
-        self.sim = sim
+        self.sim = instance(sim, Simulation, "sim")
         self.num_envs = _count("num_envs", num_envs)
         self.substeps = _count("substeps", substeps)
         self.max_steps = None if max_steps is None else _count("max_steps", max_steps)
@@ -322,8 +323,8 @@ class VectorEnv(gymnasium.vector.VectorEnv[Observation, Array, Array]):
     def _entries(self, field: str, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
         return unpacked(self._state[Carry._fields.index(field)], shapes)
 
-    def _masked(self, options: Mapping[str, Any] | None) -> Any:
-        mask = (options or {}).get("reset_mask")
+    def _masked(self, options: dict[str, Any] | None) -> Any:
+        mask = None if options is None else instance(options, dict, "options").get("reset_mask")
         if mask is None:
             return slice(None)
         mask = np.asarray(mask)
