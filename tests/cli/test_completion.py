@@ -47,7 +47,7 @@ def test_a_shell_gets_the_same_from_a_process():
         ("linkwork info tal", ["talos", "talos_full"]),
         ("linkwork view quad", ["quadruped"]),
         ("linkwork view mob", ["mobile_manipulator"]),
-        ("linkwork bench arm --functions mass_matrix,jac", ["mass_matrix,jacobian"]),
+        ("linkwork export arm --functions mass_matrix,jac", ["mass_matrix,jacobian"]),
         ("linkwork export arm --functions com_j", ["com_jacobian"]),
         ("linkwork export arm --representation b", ["body"]),
         ("linkwork convert arm out --to m", ["mjcf"]),

@@ -17,7 +17,7 @@ run = partial(run_here, "demo")
 def few_quadrupeds(request, monkeypatch):
     """One test drops all thousand, the others a few."""
     if not request.node.name.endswith("[quadruped]"):
-        monkeypatch.setattr("linkwork.cli.bench.DROPPED", 8)
+        monkeypatch.setattr("linkwork.cli.demo.DROPPED", 8)
 
 
 def test_make_runs_the_command():
@@ -38,7 +38,7 @@ def test_the_demo_fits_one_screen_and_warns_of_nothing(robot, monkeypatch):
     assert "NO" not in done.stdout.split()
     count = "1,000 of 1,000" if robot == "quadruped" else "8 of 8"
     assert any(line.startswith(f"{count} are at rest; ") for line in lines)
-    assert lines[-1] == f"more: linkwork info {robot}, linkwork bench {robot}"
+    assert lines[-1] == f"more: linkwork info {robot}, linkwork check {robot}"
 
 
 def test_without_machine_code_nothing_is_simulated(monkeypatch):
@@ -60,7 +60,7 @@ def test_the_base_of_the_demo_is_that_of_the_robot(words, size):
 
 @pytest.mark.peers
 def test_a_robot_with_a_loop(tmp_path):
-    """The demo, the benchmark and the export skip what is ambiguous."""
+    """The demo and the export skip what is ambiguous."""
     b = lw.ModelBuilder("bar")
     for name in ("ground", "crank", "rocker"):
         b.add_link(name, inertia=lw.solid_box(1.0, (0.3, 0.1, 0.1)))
@@ -77,9 +77,8 @@ def test_a_robot_with_a_loop(tmp_path):
     assert "loops: J nu_dot" in done.stdout
     exported = run_here("export", path, "--fixed", "-o", tmp_path / "c", "--no-check")
     assert exported.returncode == 0
-    timed = run_here("bench", path, "--fixed", "--rows", "2")
-    assert "forward_dynamics" in timed.stdout
-    assert "inverse_dynamics" not in exported.stdout + timed.stdout
+    assert "forward_dynamics" in exported.stdout
+    assert "inverse_dynamics" not in exported.stdout
 
 
 def test_errors_of_a_file_are_printed_and_nothing_is_computed(tmp_path):

@@ -16,9 +16,9 @@ from typing import Annotated, Any
 import typer
 
 from linkwork.cli.arguments import Json, split_xacro_arguments, xacro_arguments
-from linkwork.cli.bench import bench, demo
 from linkwork.cli.compute import dynamics, fk, ik
 from linkwork.cli.convert import convert, spherize
+from linkwork.cli.demo import demo
 from linkwork.cli.describe import check, compare, conventions, envs, info, robots, tree, view
 from linkwork.cli.export import export
 from linkwork.cli.output import print_json, print_message, print_text, terminal
@@ -95,7 +95,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 DESCRIBE = (info, tree, check, robots, compare, conventions, envs)
-COMPUTE = (fk, dynamics, ik, simulate, bench, demo)
+COMPUTE = (fk, dynamics, ik, simulate, demo)
 SHOW_OR_WRITE = (view, convert, spherize, export)
 COMMANDS = (*DESCRIBE, *COMPUTE, *SHOW_OR_WRITE)
 for command in COMMANDS:

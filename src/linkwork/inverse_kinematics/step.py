@@ -52,9 +52,9 @@ from linkwork.kindyn.gauss_newton import (
     Damping,
     Proposal,
     clamped,
+    not_pushed_out,
+    not_stopped,
     solve_damped,
-    unblocked,
-    unstopped,
 )
 from linkwork.mechanics.problem import Problem
 from linkwork.spatial.blocks import is_zero
@@ -79,7 +79,7 @@ class Targets:
     avoidance: Avoidance | None = None
 
     damping: ClassVar[Damping] = Damping(
-        initial=0.1, decrease=0.2, increase=6.0, least=1e-7, most=1e6, floor=1e-7
+        initial=0.1, decrease=0.2, increase=6.0, least=1e-7, most=1e6, when_small=1e-7
     )
 
     @property
@@ -109,7 +109,7 @@ class Targets:
         d = self.to_posture(q, inputs)
         k = damping * (e @ e) + pull + FLOOR
         gradient = e @ J if d is None else e @ J + pull * d
-        J = J * (free * unblocked(self.bounds, q, gradient))
+        J = J * (free * not_pushed_out(self.bounds, q, gradient))
         moved = self.kd.integrate(q, solved(J, e, k, pull, d), 1.0)
         return Proposal(clamped(self.bounds, moved), moved)
 
@@ -256,7 +256,7 @@ class ClosedTargets(Targets):
         dx = closing + solved(projected, e - J @ closing, k, pull, d)
         moved = self.kd.integrate(q, dx, 1.0)
         at_limits = clamped(self.bounds, moved)
-        others = movable * unstopped(self.bounds, moved, at_limits, movable)
+        others = movable * not_stopped(self.bounds, moved, at_limits, movable)
         return Proposal(
             clamped(self.bounds, self.loops.closing_step(at_limits, others, 0.0).q), moved
         )

@@ -24,7 +24,11 @@ from linkwork.kindyn.configurations import (
     batch_shape,
     random_configurations,
 )
-from linkwork.kindyn.constrained.assembly import assemble, closed_sample, random_closed
+from linkwork.kindyn.constrained.assembly import (
+    assemble,
+    random_closed,
+    random_closed_configuration,
+)
 from linkwork.kindyn.constrained.contacts import (
     Contact,
     ContactKind,
@@ -115,7 +119,7 @@ class ConstrainedKinDyn(ConstrainedMethods):
         """The robot with independent coordinates, which are chosen at a closed configuration."""
         if self.independent is not None:
             return self
-        J = np.asarray(self.jacobian(closed_sample(self)))
+        J = np.asarray(self.jacobian(random_closed_configuration(self)))
         return self.replace(independent=independent_coordinates(J, self.problem.actuated or ()))
 
 
@@ -192,7 +196,7 @@ class KinDyn(
         actuated: Iterable[str] | None = None,
         stabilization: float | tuple[float, float] = 0.0,
     ) -> ConstrainedKinDyn:
-        """The robot with equality constraints: contacts, and the closed loops of its model.
+        """Return the robot with equality constraints: contacts, and the closed loops of its model.
 
         Args:
             contacts: names of frames that keep their pose, or `Contact` objects; or a mapping from

@@ -54,10 +54,10 @@ def result_check(
 
     It is None for quantities that have a finite value wherever their inputs are reasonable.
     """
-    blame = next((spec.quantity.singular for spec in specs if spec.quantity.singular), None)
-    if blame is None and any(UNNORMALIZED_Q in spec.quantity.inputs for spec in specs):
+    find_singularity = next((x.quantity.singular for x in specs if x.quantity.singular), None)
+    if find_singularity is None and any(UNNORMALIZED_Q in spec.quantity.inputs for spec in specs):
         return lambda kernel, inputs, outputs: _check_directions(inputs[0], outputs, unit_norms)
-    if blame is None:
+    if find_singularity is None:
         return None
 
     def check(kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
@@ -71,7 +71,7 @@ def result_check(
         if PARAMETERS in names:
             numbers = [np.array([x]) for x in arguments[names.index(PARAMETERS)].astype(float)]
         now = context(numbers) if numbers else context()
-        error = _reason(kernel, arguments, lambda q: blame(now, q))
+        error = _reason(kernel, arguments, lambda q: find_singularity(now, q))
         where = f" (in row {row} of {len(bad)})" if len(bad) > 1 else ""
         error = type(error)(f"{error}{where}")
         error.mask = bad if len(bad) > 1 else None
@@ -81,7 +81,7 @@ def result_check(
 
 
 def unexplained(inputs: Sequence[Array], outputs: Sequence[Array]) -> Array:
-    """(rows,) whether a row of the results is not finite although its inputs are."""
+    """Return (rows,) whether a row of the results is not finite although its inputs are."""
     bad = ~np.all([np.isfinite(array).all(axis=1) for array in outputs], axis=0)
     for array in inputs if bad.any() else ():
         bad = bad & np.isfinite(array).all(axis=1)
@@ -89,11 +89,11 @@ def unexplained(inputs: Sequence[Array], outputs: Sequence[Array]) -> Array:
 
 
 def _reason(
-    kernel: Kernel, arguments: Sequence[Array], blame: Callable[[Array], SingularJointError | None]
+    kernel: Kernel, arguments: Sequence[Array], find: Callable[[Array], SingularJointError | None]
 ) -> SingularJointError | ValueRangeError:
     """Diagnose a non-finite result: a singular configuration, or inputs that are too large."""
     q, others = arguments[0], arguments[1:]
-    large = ValueRangeError(f"{kernel.signature.name}: numbers too large, the result overflows")
+    unknown = ValueRangeError(f"{kernel.signature.name}: the result is not finite")
     names = [port.name for port in kernel.signature.inputs[1:]]
     still = [
         array if name == PARAMETERS else np.zeros_like(array)
@@ -104,8 +104,8 @@ def _reason(
             kernel(q, *still)
         except (SingularJointError, ValueRangeError) as error:  # it does not move: q is to blame
             return error
-        return large
-    return blame(q) or large
+        return unknown
+    return find(q) or unknown
 
 
 def singular_joint(context: Context, q: Array) -> SingularJointError | None:

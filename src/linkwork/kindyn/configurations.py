@@ -196,7 +196,7 @@ def random_configurations(layout: Layout, batch: Sequence[int], rng: np.random.G
 def _random_positions(
     kind: JointKind, limits: Limits, batch: Sequence[int], rng: np.random.Generator
 ) -> Array:
-    """(*batch, nq) positions within limits or the kind's reach; unit-norm parts evenly spread."""
+    """Return (*batch, nq) positions within limits or the kind's reach."""
     theta = rng.uniform(*_bounds(kind, limits), (*batch, kind.nq))
     for part in kind.unit_norm:
         direction = rng.normal(size=(*batch, part.count))
@@ -206,7 +206,7 @@ def _random_positions(
 
 
 def _bounds(kind: JointKind, limits: Limits) -> tuple[Array, Array]:
-    """(nq,) the least and the largest positions: the limits, or the kind's reach."""
+    """Return (nq,) the least and the largest positions: the limits, or the kind's reach."""
     reach = np.array(kind.reach)
     lower = limits.lower if np.isfinite(limits.lower) else -reach
     upper = limits.upper if np.isfinite(limits.upper) else np.maximum(reach, lower)

@@ -280,9 +280,9 @@ class KinDynCore:
     def _check_specs(self, specs: Sequence[Spec]) -> None:
         """Raise for quantities that the loops of the model make ambiguous."""
         for spec in specs if self._equations else ():
-            if spec.quantity.instead:
+            if spec.quantity.hint_with_loops:
                 text = f"{spec.name}: the model has closed loops or constraints"
-                raise ArgumentError(f"{text}; {spec.quantity.instead}")
+                raise ArgumentError(f"{text}; {spec.quantity.hint_with_loops}")
 
     @cached_property
     def _near_redundancy(self) -> str | None:
@@ -385,7 +385,7 @@ class KinDynCore:
     def function(
         self, *requests: Request, wrenches: Sequence[str] = (), gravity: bool = False
     ) -> QuantityKernel[Any]:
-        """The compiled function of one or several quantities.
+        """Return the compiled function of one or several quantities.
 
         Args:
             requests: names such as "mass_matrix", or ("jacobian", frame). Several make one fused
@@ -424,7 +424,7 @@ class KinDynCore:
             kernel.warmup()
 
     def _of(self, name: str, frames: Any = ()) -> QuantityKernel[Array]:
-        """The kernel of one quantity, from a dictionary first: `function` takes microseconds.
+        """Return the kernel of one quantity, from a dictionary first; `function` takes longer.
 
         Args:
             name: name of the quantity.
@@ -437,7 +437,7 @@ class KinDynCore:
             return self.function((name, frames) if is_one else (name, *frames))  # pyright: ignore[reportArgumentType]
 
     def _kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
-        """The kernel of a request, which is created by the first call."""
+        """Return the kernel of a request, which is created by the first call."""
         kernels, detail = self._kernels[request.specs[0].name], request.detail
         kernel = kernels.get(detail)
         if kernel is not None:
@@ -498,7 +498,7 @@ class KinDynCore:
         return ParametricSkeleton(self.tree, self.layout)
 
     def _is_known(self, request: KernelRequest) -> bool:
-        """Whether the digest and linkwork's sources decide what a kernel computes."""
+        """Return whether the digest and linkwork's sources decide what a kernel computes."""
         if type(self).__module__.partition(".")[0] != "linkwork":
             return False
         model = self.model
@@ -547,16 +547,17 @@ def cached(robot: KinDynCore, create: Callable[..., T], *arguments: Hashable) ->
 
 def unambiguous(kd: KinDynCore, names: Iterable[_Name]) -> tuple[_Name, ...]:
     """Select the quantities that the closed loops of a robot do not make ambiguous."""
-    return tuple(x for x in names if not (kd.problem.equations and kd.quantities[x].instead))
+    has_loops, table = bool(kd.problem.equations), kd.quantities
+    return tuple(name for name in names if not (has_loops and table[name].hint_with_loops))
 
 
 def options_of_call(**options: Any) -> dict[str, Any]:
-    """The options of a call that are not None."""
+    """Return the options of a call that are not None."""
     return {name: value for name, value in options.items() if value is not None}
 
 
 def gravity_vector(gravity: Any) -> Array:
-    """The option `gravity` as an array (3,)."""
+    """Return the option `gravity` as an array (3,)."""
     vector = as_floats(gravity, "gravity")
     if vector.shape != (3,) or not np.isfinite(vector).all():
         raise ArgumentError(f"gravity: expected three finite numbers, got {gravity!r}")
@@ -564,21 +565,21 @@ def gravity_vector(gravity: Any) -> Array:
 
 
 def joint_names(names: Any, what: str, kind: str = "joints") -> tuple[str, ...]:
-    """Names of joints, or of another kind of parts, in a tuple."""
+    """Return names of joints, or of another kind of parts, in a tuple."""
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise ArgumentError(f"{what}: expected a list of names of {kind}, got {shown(names)}")
     return tuple(names)
 
 
 def _option_text(value: Any) -> str:
-    """An option in a repr; of a long list, its length."""
+    """Return an option in a repr; of a long list, its length."""
     text = repr(value)
     is_long = isinstance(value, tuple) and len(text) > LONGEST_OPTION
     return f"<tuple of {len(value)}>" if is_long else text
 
 
 def _representation(name: Any) -> Representation:
-    """The option `representation`; mixed if it is not given."""
+    """Return the option `representation`; mixed if it is not given."""
     name = "mixed" if name is None else name
     if not isinstance(name, str) or name not in REPRESENTATIONS:
         hint = nearest(name, REPRESENTATIONS)
@@ -595,8 +596,8 @@ def _is_float(dtype: Any) -> bool:
 
 def _hint_at_fixed_base(model: Model, base: str) -> None:
     """Warn, once for each robot, if a base that floats by default looks as if it were fixed."""
-    sign = sign_of_fixed_base(model, base)
-    if sign:
-        text = f"{model.name}: the base {base!r} floats, which is the default, but {sign}"
+    evidence = sign_of_fixed_base(model, base)
+    if evidence:
+        text = f"{model.name}: the base {base!r} floats, which is the default, but {evidence}"
         choice = "floating=False fixes it to the world, floating=True confirms that it floats"
         warn_once(f"base of {model.name}", f"{text}; {choice}", FloatingBaseWarning)

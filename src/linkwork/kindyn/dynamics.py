@@ -69,7 +69,9 @@ def _respecting_loops(tree: Callable[..., Any], loops: Callable[..., Any]) -> Ca
 class DynamicsMethods(KinDynCore):
     """Forces and accelerations, and the matrices between them."""
 
-    @quantity(crba.mass_matrix, ("nv", "nv"), f"rows and columns as in nu {INERTIA}", per_pair=21)
+    @quantity(
+        crba.mass_matrix, ("nv", "nv"), f"rows and columns as in nu {INERTIA}", ops_per_pair=21
+    )
     def mass_matrix(self, q: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(..., nv, nv) mass matrix M, symmetric: the kinetic energy is `nu @ M @ nu / 2`.
 
@@ -84,9 +86,9 @@ class DynamicsMethods(KinDynCore):
         inverse_mass_matrix,
         ("nv", "nv"),
         "rows and columns as in nu [1/kg, 1/(kg m), 1/(kg m^2)]",
-        per_pair=50,
+        ops_per_pair=50,
         singular=singular_joint,
-        instead=(
+        hint_with_loops=(
             "kd.constrained().forward_dynamics_derivatives has the accelerations per unit of force"
             " as `tau`"
         ),
@@ -99,7 +101,7 @@ class DynamicsMethods(KinDynCore):
         coriolis.mass_matrix_dot,
         ("nv", "nv"),
         "rows and columns as in nu [kg/s, kg m/s, kg m^2/s]",
-        per_pair=60,
+        ops_per_pair=60,
     )
     def mass_matrix_dot(self, q: ArrayLike, nu: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(..., nv, nv) time derivative of the mass matrix, symmetric."""
@@ -109,7 +111,7 @@ class DynamicsMethods(KinDynCore):
         coriolis.coriolis_matrix,
         ("nv", "nv"),
         "rows and columns as in nu [kg/s, kg m/s, kg m^2/s]",
-        per_pair=60,
+        ops_per_pair=60,
     )
     def coriolis_matrix(self, q: ArrayLike, nu: ArrayLike, **options: Unpack[CallOptions]) -> Array:
         """(..., nv, nv) Coriolis matrix C: `C @ nu` is the Coriolis force, Mdot = C + C^T."""
@@ -120,7 +122,7 @@ class DynamicsMethods(KinDynCore):
         ("nv",),
         GENERALIZED_FORCES,
         derivatives="inverse_dynamics_derivatives",
-        instead=(
+        hint_with_loops=(
             "kd.constrained(actuated=[...]).inverse_dynamics separates the torques of actuators"
             " from the forces of the constraints"
         ),
@@ -145,8 +147,8 @@ class DynamicsMethods(KinDynCore):
     @quantity(
         inverse_dynamics_derivatives,
         [("nv", "nv")] * 3,
-        per_pair=95,
-        instead="use kd.constrained(actuated=[...]).inverse_dynamics_derivatives",
+        ops_per_pair=95,
+        hint_with_loops="use kd.constrained(actuated=[...]).inverse_dynamics_derivatives",
     )
     def inverse_dynamics_derivatives(
         self, q: ArrayLike, nu: ArrayLike, nu_dot: ArrayLike, **options: Unpack[ForceOptions]
@@ -183,7 +185,7 @@ class DynamicsMethods(KinDynCore):
     @quantity(
         _respecting_loops(forward_dynamics_derivatives, acceleration_derivatives),
         [*[("nv", "nv")] * 3, ("wrenches", "nv", 6)],
-        per_pair=280,
+        ops_per_pair=280,
         singular=singular_joint,
         solves_constraints=True,
     )
@@ -236,7 +238,7 @@ class DynamicsMethods(KinDynCore):
         gravity_force_derivative,
         ("nv", "nv"),
         "rows and columns as in nu [N, N m per m or rad]",
-        per_pair=10,
+        ops_per_pair=10,
     )
     def gravity_force_derivative(self, q: ArrayLike, **options: Unpack[GravityOptions]) -> Array:
         """(..., nv, nv) derivative of `gravity_force` with respect to q.
@@ -256,7 +258,7 @@ class DynamicsMethods(KinDynCore):
         joint_wrenches,
         (_n_joints, 6),
         "for each joint: force (3) [N], moment (3) [N m]",
-        instead=(
+        hint_with_loops=(
             "the joints of a loop share the load in a way that depends on the forces of the"
             " constraints, see kd.constrained(...)"
         ),
@@ -275,7 +277,7 @@ class DynamicsMethods(KinDynCore):
         regressor,
         ("nv", _n_inertial_parameters),
         "rows as in nu; 10 inertial parameters of each link",
-        per_pair=90,
+        ops_per_pair=90,
         of_links=True,
     )
     def regressor(

@@ -76,7 +76,7 @@ FOREIGN_NAMES = {other: name for name, others in _NAMES.items() for other in oth
 
 
 def no_attribute(kindyn: object, name: str) -> AttributeError:
-    """The error for an unknown attribute of a `KinDyn`; it suggests the name used here."""
+    """Return the error for an unknown attribute of a `KinDyn`; it suggests the name used here."""
     here = FOREIGN_NAMES.get(name)
     text = f"{type(kindyn).__name__} has no attribute {name!r}"
     if here is not None:
@@ -91,7 +91,7 @@ def no_attribute(kindyn: object, name: str) -> AttributeError:
 
 
 def no_public_name(name: str, public: Iterable[str]) -> AttributeError:
-    """The error for an unknown name of the package; it suggests a name, or a method of a KinDyn."""
+    """Return the error for an unknown name of the package, with a suggestion."""
     method = FOREIGN_NAMES.get(name, name)
     text = f"module 'linkwork' has no attribute {name!r}"
     if hasattr(sys.modules["linkwork.kindyn"].KinDyn, method.partition("(")[0]):

@@ -37,12 +37,13 @@ class Damping(NamedTuple):
     increase: float  # factor after a step that was rejected
     least: float  # smallest value after a step that was rejected
     most: float
-    floor: float  # the value in place of those below `least` after a step that was accepted
+    # After a step that was accepted, values below `least` become this: 0 for a pure Newton step.
+    when_small: float
 
     def after(self, damping: Any, accepted: Any) -> Any:
         """Return the damping after a step that was accepted or rejected."""
         decreased = self.decrease * damping
-        decreased = np.where(decreased < self.least, self.floor, decreased)
+        decreased = np.where(decreased < self.least, self.when_small, decreased)
         increased = np.minimum(np.maximum(self.increase * damping, self.least), self.most)
         return np.where(accepted, decreased, increased)
 
@@ -109,7 +110,7 @@ def step_kernel(objective: Objective) -> Kernel:
             objective.damping.after(damping, accepted),
             np.where(accepted, cost_new, cost),
             np.where(accepted, excess_new, excess),
-            *(m * unstopped(objective.bounds, proposal.moved, q_next, m) for m in movable),
+            *(m * not_stopped(objective.bounds, proposal.moved, q_next, m) for m in movable),
         )
 
     kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -119,7 +120,7 @@ def step_kernel(objective: Objective) -> Kernel:
 
 
 def solve_damped(J: Any, e: Any, k: Any) -> Any:
-    """(nv,) the solution dx of (J^T J + k) dx = J^T e, in the smaller of the two spaces."""
+    """Return (nv,) the solution dx of (J^T J + k) dx = J^T e, in the smaller of the two spaces."""
     n_rows, n_columns = J.shape
     if not n_columns:
         return np.zeros(0)
@@ -130,25 +131,25 @@ def solve_damped(J: Any, e: Any, k: Any) -> Any:
 
 
 def clamped(bounds: Bounds, q: Any) -> Any:
-    """(nq,) the nearest configuration within the limits, traced."""
+    """Return (nq,) the nearest configuration within the limits, traced."""
     entries: list[Any] = list(q)
     for index, lower, upper in zip(bounds.q_indices, bounds.lower, bounds.upper, strict=True):
         entries[index] = np.minimum(np.maximum(entries[index], lower), upper)
     return np.stack(entries) if entries else q
 
 
-def unstopped(bounds: Bounds, moved: Any, q: Any, movable: Any) -> Any:
-    """(nv,) 0 for coordinates of q at a limit that a step would have exceeded, else 1."""
+def not_stopped(bounds: Bounds, moved: Any, q: Any, movable: Any) -> Any:
+    """Return (nv,) 0 for coordinates of q at a limit that a step would have exceeded, else 1."""
     return _flags(bounds, q, moved[bounds.q_indices] - q[bounds.q_indices], len(movable))
 
 
-def unblocked(bounds: Bounds, q: Any, gradient: Any) -> Any:
-    """(nv,) 0 for coordinates at a limit that the gradient pushes against, else 1."""
+def not_pushed_out(bounds: Bounds, q: Any, gradient: Any) -> Any:
+    """Return (nv,) 0 for coordinates at a limit that the gradient pushes against, else 1."""
     return _flags(bounds, q, gradient[bounds.nu_indices], len(gradient))
 
 
 def _flags(bounds: Bounds, q: Any, pushes: Any, nv: int) -> Any:
-    """(nv,) 0 for coordinates at a limit that a push is directed against, else 1."""
+    """Return (nv,) 0 for coordinates at a limit that a push is directed against, else 1."""
     flags: list[Any] = [1.0] * nv
     for q_index, nu_index, lower, upper, push in zip(
         bounds.q_indices, bounds.nu_indices, bounds.lower, bounds.upper, pushes, strict=True
@@ -184,7 +185,7 @@ class Bounds:
 
 
 def bounds_of(layout: Layout, limits: bool = True) -> Bounds:
-    """The limits of a robot's joints, or none."""
+    """Return the limits of a robot's joints, or none."""
     ends = _limits(layout) if limits else {}
     names = tuple(name for name, pair in ends.items() if np.isfinite(pair).any())
     q_indices = np.array([layout.q[name].start for name in names], dtype=np.intp)
@@ -197,7 +198,7 @@ def bounds_of(layout: Layout, limits: bool = True) -> Bounds:
 
 
 def _limits(layout: Layout) -> dict[str, list[float]]:
-    """Limits of joints with one coordinate; a dependent joint also limits its leader."""
+    """Return limits of joints with one coordinate; a dependent joint also limits its leader."""
     limits = {
         name: [layout.model.joint(name).limits.lower, layout.model.joint(name).limits.upper]
         for name in layout.joint_names
@@ -219,7 +220,7 @@ def _limits(layout: Layout) -> dict[str, list[float]]:
 
 
 def free_coordinates(problem: Problem, fixed: Iterable[str]) -> Array:
-    """(nv,) 0 for the coordinates of fixed joints, and of a floating base named "base", else 1."""
+    """Return (nv,) 0 for coordinates of fixed joints and of a base named "base", else 1."""
     layout = problem.layout
     spans = {**({"base": slice(0, BASE_NV)} if layout.floating else {}), **layout.nu}
     known, free = list(spans), np.ones(layout.nv)
@@ -233,6 +234,6 @@ def free_coordinates(problem: Problem, fixed: Iterable[str]) -> Array:
 
 
 def no_coordinate(name: str) -> ArgumentError:
-    """The error for a loop or constraint in place of a joint with coordinates."""
+    """Return the error for a loop or constraint in place of a joint with coordinates."""
     text = f"{name!r} closes a loop or is a constraint, so it has no coordinate in q"
     return ArgumentError(f"{text}; KinDyn(model, cut=[...]) cuts another joint of a loop")

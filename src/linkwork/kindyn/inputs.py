@@ -42,7 +42,7 @@ class Wrench(Input):
 
 
 def wrench_on(frame: str) -> Wrench:
-    """The input for a wrench on a frame."""
+    """Return the input for a wrench on a frame."""
     return Wrench(
         f"wrench_{frame}",
         lambda problem: (6,),
@@ -67,7 +67,7 @@ class ParameterInput(Input):
 
 
 def parameters_of(table: ParameterTable) -> ParameterInput:
-    """The input for the parameters in a table."""
+    """Return the input for the parameters in a table."""
     sizes = ", ".join(f"{name} ({at.stop - at.start})" for name, at in table.items())
     return ParameterInput(
         PARAMETERS,

@@ -152,7 +152,7 @@ class QuantityKernel(Kernel, Generic[Result]):
         return _unpickle, (self.robot, quantities, request.wrenches, request.gravity)
 
     def named(self, *args: ArrayLike, **named: Any) -> dict[str, Array]:
-        """The results by name, such as "mass_matrix" and "jacobian_l_sole"."""
+        """Return the results by name, such as "mass_matrix" and "jacobian_l_sole"."""
         results: Any = self(*args, **named)
         names = [port.name for port in self.signature.outputs]
         return dict(zip(names, results if len(names) > 1 else [results], strict=True))
@@ -268,7 +268,7 @@ class QuantityKernel(Kernel, Generic[Result]):
         return result_check(self.request.specs, self.robot._context, unit_norms)
 
     def _all_rows(self, args: Sequence[Any], named: Mapping[str, Any]) -> Array | None:
-        """(rows,) True for each row of a batch; None of a single call."""
+        """Return (rows,) True for each row of a batch; None of a single call."""
         arguments = dict(zip((port.name for port in self.signature.inputs), args, strict=False))
         arguments |= named
         batches = [
@@ -325,7 +325,7 @@ def _outputs(problem: Problem, request: KernelRequest) -> tuple[Port, ...]:
 def computation(
     context: Callable[..., Context], problem: Problem, request: KernelRequest
 ) -> Callable[..., tuple[Array, ...]]:
-    """The function from the entries of each input to the arrays of each output."""
+    """Return the function from the entries of each input to the arrays of each output."""
     outputs = _outputs(problem, request)
     inputs, index = request.inputs, problem.layout.model.frame_index
     unit_norms = _unit_norms(problem.layout, [0])
@@ -373,13 +373,13 @@ def _scaled(q: Sequence[Any], unit_norms: Sequence[UnitNorm]) -> Sequence[Any]:
 
 
 def _is_too_long(problem: Problem, specs: Sequence[Spec]) -> bool:
-    """Whether a program would have too many steps to be compiled."""
+    """Return whether a program would have too many steps to be compiled."""
     layout = problem.layout
     n_moving = sum(not joint.is_fixed for joint in layout.model.joints)
     if n_moving > MOST_UNROLLED:
         return True
     n_bodies = max(n_moving, len(layout.model.links))
-    worst = max(spec.quantity.per_pair for spec in specs) * n_bodies * (n_moving + BASE_NV)
+    worst = max(spec.quantity.ops_per_pair for spec in specs) * n_bodies * (n_moving + BASE_NV)
     if worst <= MOST_STEPS:
         return False
     skeleton = problem.skeleton
@@ -389,7 +389,7 @@ def _is_too_long(problem: Problem, specs: Sequence[Spec]) -> bool:
     of_bodies = sum(moved_by)
     of_links = sum(moved_by[body] for body, _, _ in skeleton.frames[: len(layout.model.links)])
     for spec in specs:
-        steps = spec.quantity.per_pair * (of_links if spec.quantity.of_links else of_bodies)
+        steps = spec.quantity.ops_per_pair * (of_links if spec.quantity.of_links else of_bodies)
         if steps > MOST_STEPS:
             text = f"{layout.model.name}: {spec.name} has about {steps:,} operations, too many to"
             warn(f"{text} compile; NumPy computes instead")
@@ -406,7 +406,7 @@ def _flattened(nested: Any) -> Iterator[Any]:
 
 
 def _unit_norms(layout: Layout, configurations: Sequence[int]) -> tuple[UnitNorm, ...]:
-    """The quaternions and (cos, sin) pairs in the inputs of these indices."""
+    """Return the quaternions and (cos, sin) pairs in the inputs of these indices."""
     unit_norms: list[UnitNorm] = []
     for k in configurations:
         unit_norms += [UnitNorm(k, 3, 4, "the base quaternion")] if layout.floating else []
@@ -419,7 +419,7 @@ def _unit_norms(layout: Layout, configurations: Sequence[int]) -> tuple[UnitNorm
 
 
 def _unit_norms_of_poses(table: ParameterTable, index: int) -> tuple[UnitNorm, ...]:
-    """The quaternions among the parameters, which are the input of this index."""
+    """Return the quaternions among the parameters, which are the input of this index."""
     return tuple(
         UnitNorm(index, table[entry.name].start + 3, 4, f"the quaternion of {entry.name!r}")
         for entry in table.entries
@@ -465,7 +465,7 @@ def jacobian_program(
     ports: tuple[tuple[Port, ...], tuple[Port, ...]],
     wrt: Sequence[str],
 ) -> Program:
-    """The program of a Jacobian.
+    """Return the program of a Jacobian.
 
     Args:
         compute: computes the derivatives and E_T from the arrays of the inputs.

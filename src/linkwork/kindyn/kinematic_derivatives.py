@@ -113,7 +113,10 @@ class KinematicDerivativeMethods(KinDynCore):
         ...
 
     @quantity(
-        manifold.velocity_kinematics, ("nq", "nv"), "rows as in q, columns as in nu", per_pair=21
+        manifold.velocity_kinematics,
+        ("nq", "nv"),
+        "rows as in q, columns as in nu",
+        ops_per_pair=21,
     )
     def velocity_kinematics(self, q: ArrayLike, **options: Unpack[CoordinateOptions]) -> Array:
         """(..., nq, nv) E: the derivative of q is `E @ nu`.
@@ -127,7 +130,7 @@ class KinematicDerivativeMethods(KinDynCore):
         manifold.velocity_kinematics_inverse,
         ("nv", "nq"),
         "rows as in nu, columns as in q",
-        per_pair=21,
+        ops_per_pair=21,
     )
     def velocity_kinematics_inverse(
         self, q: ArrayLike, **options: Unpack[CoordinateOptions]
@@ -140,7 +143,7 @@ class KinematicDerivativeMethods(KinDynCore):
         """
         ...
 
-    @quantity(manifold.integrate_derivatives, [("nv", "nv")] * 2, per_pair=42, has_body=True)
+    @quantity(manifold.integrate_derivatives, [("nv", "nv")] * 2, ops_per_pair=42, has_body=True)
     def integrate_derivatives(
         self, q: ArrayLike, nu: ArrayLike, dt: ArrayLike = 1.0, **options: Unpack[CoordinateOptions]
     ) -> IntegrateDerivatives:
@@ -154,7 +157,7 @@ class KinematicDerivativeMethods(KinDynCore):
         kernel: Any = self._of("integrate_derivatives")
         return kernel(q, nu, dt, **options)
 
-    @quantity(manifold.difference_derivatives, [("nv", "nv")] * 2, per_pair=42)
+    @quantity(manifold.difference_derivatives, [("nv", "nv")] * 2, ops_per_pair=42)
     def difference_derivatives(
         self, q_start: ArrayLike, q_end: ArrayLike, **options: Unpack[CoordinateOptions]
     ) -> DifferenceDerivatives:

@@ -68,7 +68,7 @@ class Context:
     wrenches: Mapping[int, Numbers]  # by the index of the frame they act on
 
 
-Blame: TypeAlias = Callable[[Context, Array], SingularJointError | None]
+SingularityCheck: TypeAlias = Callable[[Context, Array], SingularJointError | None]
 """Finds the cause of an infinite result at a configuration, if that is singular."""
 
 
@@ -85,15 +85,17 @@ class Quantity:
     of_many: bool = False  # whether it takes any number of frames, and has a row for each
     forces: tuple[str, ...] = ()  # which of gravity and wrenches are options
     # Operations, or results to store, for each pair of a body and a coordinate that moves it.
-    per_pair: int = 0
+    ops_per_pair: int = 0
     of_links: bool = False  # whether each link counts as a body, even if fixed to another
     result: type[tuple[Any, ...]] | None = None  # the named tuple of several outputs
     of_coordinates: bool = False  # whether it does not depend on model parameters
     # The quantity with the derivatives, whose fields have the names of inputs.
     derivatives: str | None = None
-    singular: Blame | None = None  # of a quantity that is not defined at every configuration
+    singular: SingularityCheck | None = (
+        None  # of a quantity that is not defined at every configuration
+    )
     solves_constraints: bool = False  # whether its value depends on which constraints are redundant
-    instead: str = ""  # what to use if closed loops make it ambiguous; empty if they do not
+    hint_with_loops: str = ""  # what to use if closed loops make it ambiguous; empty if they do not
     # The setting of `Problem` that must be known.
     needs: Literal["actuated", "independent"] | None = None
     method: Callable[..., Any] | None = None  # the declaration
@@ -207,18 +209,18 @@ def quantity(
         declaration.quantity, declaration.__signature__ = row, signature
         if has_body:
             return method
-        return cast("Method", update_wrapper(_ATTRIBUTES[tuple(frames)](name), method))
+        return cast("Method", update_wrapper(_METHOD_OF_FRAMES[tuple(frames)](name), method))
 
     return declare
 
 
 def _named_tuple(annotation: Any, method: Any) -> type[tuple[Any, ...]] | None:
-    """The type that a method returns, if it is a named tuple."""
+    """Return the type that a method returns, if it is a named tuple."""
     resolved = method.__globals__.get(annotation) if isinstance(annotation, str) else annotation
     return resolved if isinstance(resolved, type) and issubclass(resolved, tuple) else None
 
 
-class _OfRobot:
+class _KernelAttribute:
     """A quantity without frames: an attribute of a robot that is its kernel."""
 
     __signature__: inspect.Signature
@@ -232,7 +234,7 @@ class _OfRobot:
         try:
             kernel = robot.function(self._name)
         except ArgumentError as error:  # for the caller: attributes can be read, as `inspect` does
-            return partial(_raise, str(error))
+            return partial(_reject_call, str(error))
         parameters = list(self.__signature__.parameters.values())[1:]
         kernel.__signature__ = self.__signature__.replace(parameters=parameters)
         kernel.__doc__, kernel.__name__ = self.__doc__, self._name
@@ -245,7 +247,7 @@ class _OfRobot:
         return self.__get__(robot, type(robot))(*args, **named)
 
 
-def _raise(message: str, *_: Any, **__: Any) -> NoReturn:
+def _reject_call(message: str, *_: Any, **__: Any) -> NoReturn:
     raise ArgumentError(message)
 
 
@@ -280,8 +282,8 @@ def _of_pair(name: str) -> Callable[..., Any]:
     return method
 
 
-_ATTRIBUTES: dict[tuple[str, ...], Callable[[str], Any]] = {
-    (): _OfRobot,
+_METHOD_OF_FRAMES: dict[tuple[str, ...], Callable[[str], Any]] = {
+    (): _KernelAttribute,
     ("frame",): _of_frame,
     ("reference", "frame"): _of_pair,
 }

@@ -27,7 +27,6 @@ from linkwork.errors import (
     ShapeError,
     SourceError,
     ValueRangeError,
-    counted,
     name_not_found,
     shown,
 )
@@ -244,49 +243,21 @@ def _array_in(file: Path) -> Array:
 
 def _table_in(kd: KinDyn, file: Path) -> Trajectory:
     try:
-        text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{file}: cannot be read as text ({error})") from None
-    lines = [
-        (number, line)
-        for number, line in enumerate(text.splitlines(), start=1)
-        if line.strip() and not line.lstrip().startswith("#")
-    ]
-    if not lines:
-        raise SourceError(f"{file}: is empty")
-    separator = next((mark for mark in (",", ";", "\t") if mark in lines[0][1]), " ")
+        with file.open(encoding="utf-8-sig", newline="") as stream:
+            cells = [[cell.strip() for cell in row] for row in csv.reader(stream) if row]
+        names = [] if not cells or _is_number(cells[0][0]) else cells.pop(0)
+        rows = np.array(cells, dtype=float).reshape(len(cells), len(names) or -1)
+    except (OSError, ValueError, csv.Error) as error:
+        raise SourceError(f"{file}: cannot be read as a table of numbers ({error})") from None
+    return _named(kd, names, rows, str(file)) if names else trajectory(kd, rows, what=str(file))
+
+
+def _is_number(text: str) -> bool:
     try:
-        cells = [(number, *_cells(line, separator)) for number, line in lines]
-    except csv.Error as error:
-        raise SourceError(f"{file}: cannot be read as a table ({error})") from None
-    _, *names = cells[0]
-    if _number(names[0]) is not None:
-        rows = [_numbers(file, *row, width=len(names)) for row in cells]
-        return trajectory(kd, np.array(rows), what=str(file))
-    rows = [_numbers(file, *row, width=len(names)) for row in cells[1:]]
-    return _named(kd, names, np.array(rows).reshape(-1, len(names)), str(file))
-
-
-def _cells(line: str, separator: str) -> list[str]:
-    if separator == " ":
-        return line.split()
-    return [cell.strip() for cell in next(csv.reader([line], delimiter=separator))]
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
+        float(text)
     except ValueError:
-        return None
-
-
-def _numbers(file: Path, line: int, *cells: str, width: int) -> list[float]:
-    if len(cells) != width:
-        raise ShapeError(f"{file}:{line}: expected {counted(width, 'number')}, got {len(cells)}")
-    numbers = [_number(cell) for cell in cells]
-    if None in numbers:
-        raise SourceError(f"{file}:{line}: {cells[numbers.index(None)]!r} is no number")
-    return [number for number in numbers if number is not None]
+        return False
+    return True
 
 
 def _named(kd: KinDyn, names: Sequence[str], rows: Array, what: str) -> Trajectory:

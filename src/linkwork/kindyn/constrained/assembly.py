@@ -194,11 +194,11 @@ class Assembler:
         return ROUNDED_TOLERANCE
 
     def _errors(self, q: Array, parameters: Array) -> Array:
-        """(n, m) errors of the equations."""
+        """Return (n, m) errors of the equations."""
         return self._robot.error(q, parameters=parameters) if self._size else self._robot.error(q)
 
     def _descend(self, q: Array, free: Array, tolerance: float, parameters: Array) -> Array:
-        """(n, nq) the configurations after a search from one start per row."""
+        """Return (n, nq) the configurations after a search from one start per row."""
         n = len(q)
         best, rows = q.copy(), np.arange(n)
         cost = np.linalg.norm(self._errors(q, parameters), axis=-1)
@@ -231,7 +231,7 @@ class Closing:
     bounds: Bounds
 
     damping: ClassVar[Damping] = Damping(
-        initial=0.0, decrease=0.1, increase=10.0, least=1e-3, most=MOST_DAMPING, floor=0.0
+        initial=0.0, decrease=0.1, increase=10.0, least=1e-3, most=MOST_DAMPING, when_small=0.0
     )
 
     @property
@@ -273,8 +273,8 @@ def assembler_of(constrained: ConstrainedMethods, limits: bool = True) -> Assemb
     return cached(constrained, Assembler, limits)
 
 
-def closed_sample(constrained: ConstrainedMethods) -> Array:
-    """(nq,) a configuration that satisfies the constraints, away from symmetric ones.
+def random_closed_configuration(constrained: ConstrainedMethods) -> Array:
+    """Return (nq,) a configuration that satisfies the constraints, away from symmetric ones.
 
     Joints at zero satisfy them in files that place the links there, even if no configuration within
     the limits does.
@@ -289,7 +289,7 @@ def closed_sample(constrained: ConstrainedMethods) -> Array:
 
 
 def random_closed(kd: KinDynCore, n: int, rng: np.random.Generator) -> Array:
-    """(n, nq) random configurations that satisfy the constraints.
+    """Return (n, nq) random configurations that satisfy the constraints.
 
     Raises:
         ValueRangeError: too few were found.
@@ -302,7 +302,7 @@ def random_closed(kd: KinDynCore, n: int, rng: np.random.Generator) -> Array:
     return draws.q
 
 
-class Draws(NamedTuple):
+class ClosedSamples(NamedTuple):
     """Random configurations, as far as their loops could be closed."""
 
     q: Array  # (n, nq)
@@ -316,7 +316,7 @@ class Draws(NamedTuple):
         return self.q[self.is_closed]
 
 
-def draw_closed(kd: KinDynCore, n: int, rng: np.random.Generator) -> Draws:
+def draw_closed(kd: KinDynCore, n: int, rng: np.random.Generator) -> ClosedSamples:
     """Draw random configurations and close their loops; those that stay open are drawn again."""
     result = assemble(kd, random_configurations(kd.layout, (n,), rng))
     q, is_closed, error = result.q.copy(), result.converged.copy(), _least_error(result)
@@ -327,11 +327,11 @@ def draw_closed(kd: KinDynCore, n: int, rng: np.random.Generator) -> Draws:
         result = assemble(kd, random_configurations(kd.layout, (len(missing),), rng))
         q[missing], is_closed[missing] = result.q, result.converged
         error = min(error, _least_error(result))
-    return Draws(q, is_closed, result.failed, error)
+    return ClosedSamples(q, is_closed, result.failed, error)
 
 
 def _least_error(result: AssemblyResult) -> float:
-    """The least error of the rows that are open."""
+    """Return the least error of the rows that are open."""
     errors = np.abs(result.errors).max(axis=-1, initial=0.0)
     return float(errors[~result.converged].min(initial=np.inf))
 

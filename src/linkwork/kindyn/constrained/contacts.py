@@ -72,7 +72,7 @@ class Contact:
         return f"Contact({', '.join([repr(self.frame), *texts])})"
 
     def equations(self, model: Model) -> FrameEquations:
-        """The equations of the contact.
+        """Return the equations of the contact.
 
         Raises:
             NameNotFoundError: there is no such frame.
@@ -100,7 +100,7 @@ class Contact:
 
 
 def _axes(frame: str, kind: ContactKind, axes: Any) -> tuple[str, ...]:
-    """Names of axes, each once, in the order of the equations."""
+    """Return names of axes, each once, in the order of the equations."""
     if kind == "rolling":
         raise ArgumentError(f"contact of {frame!r}: a rolling contact has no axes to choose")
     if isinstance(axes, str) or not isinstance(axes, Iterable):
@@ -128,7 +128,7 @@ def _given_radius(frame: str, kind: ContactKind, radius: Any) -> float:
 
 
 def _radius(model: Model, frame: str) -> float:
-    """The radius of the ball that is the only collision shape of a link.
+    """Return the radius of the ball that is the only collision shape of a link.
 
     Raises:
         ArgumentError: the link has no such shape, or the center of the ball is not the frame.
@@ -170,7 +170,7 @@ def check_relative_motion(contacts: Sequence[Contact], tree: Tree, *, floating: 
 
 
 def contacts_of(contacts: Any) -> tuple[Contact, ...]:
-    """The option `contacts` as a tuple of contacts.
+    """Return the option `contacts` as a tuple of contacts.
 
     Raises:
         ArgumentError: it is something else, or a frame has two contacts.

@@ -117,7 +117,7 @@ class ConstrainedMethods(KinDynCore):
             raise ArgumentError(f"{text}, got {shown(independent)}")
 
     def _motors(self) -> tuple[str, ...] | None:
-        """The actuated joints of the model; None if one of them closes a loop."""
+        """Return the actuated joints of the model; None if one of them closes a loop."""
         cut = {joint.name for joint in self.closing_joints}
         motors = self.model.actuated
         return motors if motors is not None and cut.isdisjoint(motors) else None
@@ -191,7 +191,7 @@ class ConstrainedMethods(KinDynCore):
             "constraint forces [N, N m]",
             "constraint accelerations less their target",
         ),
-        per_pair=60,
+        ops_per_pair=60,
         singular=singular_joint,
         solves_constraints=True,
     )
@@ -209,7 +209,7 @@ class ConstrainedMethods(KinDynCore):
     @quantity(
         derivatives.forward_dynamics_derivatives,
         [("nv", "nv")] * 3 + [(_n_equations, "nv")] * 3,
-        per_pair=300,
+        ops_per_pair=300,
         singular=singular_joint,
         solves_constraints=True,
     )
@@ -232,7 +232,7 @@ class ConstrainedMethods(KinDynCore):
             "constraint forces [N, N m]",
             "forces that neither can provide, as in nu",
         ),
-        per_pair=20,
+        ops_per_pair=20,
         needs="actuated",
         solves_constraints=True,
     )
@@ -257,7 +257,7 @@ class ConstrainedMethods(KinDynCore):
     @quantity(
         derivatives.inverse_dynamics_derivatives,
         [(n_actuated, "nv")] * 3 + [(_n_equations, "nv")] * 3,
-        per_pair=120,
+        ops_per_pair=120,
         needs="actuated",
         solves_constraints=True,
     )
@@ -278,7 +278,7 @@ class ConstrainedMethods(KinDynCore):
         [("nv",), (_n_equations,)],
         ("velocity after the impact [m/s, rad/s]", "constraint impulses [N s, N m s]"),
         has_body=True,
-        per_pair=60,
+        ops_per_pair=60,
         solves_constraints=True,
     )
     def impact(
@@ -304,7 +304,7 @@ class ConstrainedMethods(KinDynCore):
         derivatives.impact_derivatives,
         [("nv", "nv")] * 2 + [(_n_equations, "nv")] * 2,
         has_body=True,
-        per_pair=200,
+        ops_per_pair=200,
         solves_constraints=True,
     )
     def impact_derivatives(
@@ -324,7 +324,7 @@ class ConstrainedMethods(KinDynCore):
         dynamics.project_velocity,
         ("nv",),
         "velocity [m/s, rad/s]",
-        per_pair=60,
+        ops_per_pair=60,
         solves_constraints=True,
     )
     def project_velocity(
@@ -337,7 +337,7 @@ class ConstrainedMethods(KinDynCore):
         kinematics.closing_step,
         [("nq",), (_n_equations,)],
         ("configuration after the step", "error before the step [m, rad]"),
-        per_pair=20,
+        ops_per_pair=20,
     )
     def closing_step(
         self, q: ArrayLike, free: ArrayLike, damping: ArrayLike, **options: Unpack[CallOptions]
@@ -404,7 +404,7 @@ class ConstrainedMethods(KinDynCore):
         dynamics.step,
         [("nq",), ("nv",)],
         ("configuration after the step", "velocity after the step [m/s, rad/s]"),
-        per_pair=60,
+        ops_per_pair=60,
         solves_constraints=True,
     )
     def step(
@@ -454,7 +454,7 @@ class ConstrainedMethods(KinDynCore):
         return tuple(one.name for one in self.problem.frame_equations)
 
     def _wrench_index(self, name: str) -> int:
-        """The index in `constraint_wrenches` of a loop or contact."""
+        """Return the index in `constraint_wrenches` of a loop or contact."""
         if name not in self.problem.rows:
             raise name_not_found("loop or contact", name, self.problem.rows)
         if name not in self.wrench_names:
@@ -479,7 +479,7 @@ RANK_TOLERANCE = 1e-4
 
 
 def independent_coordinates(J: Array, preferred: Sequence[int] = ()) -> tuple[int, ...]:
-    """Coordinates that determine all others where J nu = 0.
+    """Return coordinates that determine all others where J nu = 0.
 
     Args:
         J: (m, nv) constraint Jacobian.
@@ -514,12 +514,12 @@ def checked_restitution(restitution: ArrayLike) -> ArrayLike:
 
 
 def actuated_joints(actuated: Iterable[str] | None) -> tuple[str, ...] | None:
-    """The option `actuated` as a tuple, with each name once."""
+    """Return the option `actuated` as a tuple, with each name once."""
     return None if actuated is None else tuple(dict.fromkeys(joint_names(actuated, "actuated")))
 
 
 def _indices(independent: Any) -> tuple[int, ...]:
-    """Indices in nu, each once, in order."""
+    """Return indices in nu, each once, in order."""
     values: list[Any] = list(independent) if isinstance(independent, Iterable) else [None]
     indices = [int(k) if isinstance(k, Integral) else -1 for k in values]
     if min(indices, default=0) < 0:
@@ -528,7 +528,7 @@ def _indices(independent: Any) -> tuple[int, ...]:
 
 
 def gains_of(stabilization: Any) -> tuple[float, float]:
-    """The gains of the error and of its rate, from the option `stabilization`."""
+    """Return the gains of the error and of its rate, from the option `stabilization`."""
     try:
         numbers = np.asarray(stabilization, dtype=float)
     except (TypeError, ValueError):
