@@ -175,19 +175,20 @@ def test_only_unchanged_files_of_an_export_are_overwritten(tmp_path):
     kd = lw.KinDyn(lw.robots.load("pendulum"), floating=False)
     lw.export(kd, tmp_path, ["com"], check=False)
     lw.export(kd, tmp_path, ["mass_matrix"], check=False)
-    (tmp_path / "Makefile").write_text((tmp_path / "Makefile").read_text() + "# my own target")
+    path = tmp_path / "CMakeLists.txt"
+    path.write_text(path.read_text() + "# my own target")
     (tmp_path / "SHA256SUMS").write_text((tmp_path / "SHA256SUMS").read_text() + "\ndamaged\n")
     for robot in (kd, lw.KinDyn(lw.robots.load("double_pendulum"), floating=False)):
-        with pytest.raises(ArgumentError, match=re.escape(str(tmp_path / "Makefile")) + ".*force"):
+        with pytest.raises(ArgumentError, match=re.escape(str(path)) + ".*force"):
             lw.export(robot, tmp_path, ["com"], check=False)
-    assert (tmp_path / "Makefile").read_text().endswith("# my own target")
+    assert path.read_text().endswith("# my own target")
     lw.export(kd, tmp_path, ["com"], check=False, force=True)
     lw.export(kd, tmp_path, ["com"], check=False)
 
     other = tmp_path / "other"
     other.mkdir()
-    (other / "Makefile").write_text("all:\n")
-    with pytest.raises(ArgumentError, match=re.escape(str(other / "Makefile"))):
+    (other / "CMakeLists.txt").write_text("project(own)\n")
+    with pytest.raises(ArgumentError, match=re.escape(str(other / "CMakeLists.txt"))):
         lw.export(kd, other, ["com"], check=False)
 
 

@@ -1,4 +1,4 @@
-"""The files of an export besides its C code: header, README, Makefile and CMakeLists.txt.
+"""The files of an export besides its C code: header, README and CMakeLists.txt.
 
 The header declares the functions, with shapes, units and conventions in comments.
 """
@@ -161,46 +161,8 @@ def files_of(package: Package, samples: Sequence[Sample]) -> dict[str, str]:
         f"{package.prefix}.h": header_text(package),
         **package.sources,
         "selftest.c": selftest_text(package, samples),
-        "Makefile": _makefile(package),
         "CMakeLists.txt": _cmake(package),
     }
-
-
-def _makefile(package: Package) -> str:
-    prefix, sources = package.prefix, list(package.sources)
-    objects = " ".join(name.removesuffix(".c") + ".o" for name in sources)
-    return f"""\
-# {MARK} {__version__}
-CC ?= cc
-CFLAGS ?= -O2
-CPPFLAGS ?=
-STRICT := -std=c99 -Wall -Wextra -Wconversion -Wshadow -pedantic
-
-OBJECTS := {objects}
-
-all: lib{prefix}.a
-
-lib{prefix}.a: $(OBJECTS)
-\t$(AR) rcs $@ $(OBJECTS)
-
-%.o: %.c {prefix}.h
-\t$(CC) $(CPPFLAGS) $(CFLAGS) $(STRICT) -c $< -o $@
-
-selftest: selftest.o lib{prefix}.a
-\t$(CC) $(CFLAGS) $(LDFLAGS) selftest.o lib{prefix}.a -lm -o $@
-
-test: selftest
-\t./selftest
-
-# to load the functions at run time, for example with ctypes
-lib{prefix}.so: {prefix}.h $(OBJECTS:.o=.c)
-\t$(CC) $(CPPFLAGS) $(CFLAGS) -fPIC -shared $(LDFLAGS) $(OBJECTS:.o=.c) -lm -o $@
-
-clean:
-\trm -f $(OBJECTS) selftest.o lib{prefix}.a lib{prefix}.so selftest
-
-.PHONY: all test clean
-"""
 
 
 def _cmake(package: Package) -> str:
@@ -217,8 +179,10 @@ if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 
-add_library({prefix} STATIC
+add_library({prefix}
   {listed})
+set_target_properties({prefix} PROPERTIES
+  POSITION_INDEPENDENT_CODE ON WINDOWS_EXPORT_ALL_SYMBOLS ON)
 target_include_directories({prefix} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
 if(NOT MSVC)
   target_link_libraries({prefix} PUBLIC m)
@@ -256,11 +220,11 @@ C99 functions of the robot `{comment_text(kd.model.name)}`, {MARK} {__version__}
 They allocate nothing, have no state between calls, and need only libm. Any number of threads may
 call them.
 
-    make          # the library lib{prefix}.a
-    make test     # compares with recorded results
+    cmake -B build && cmake --build build    # the library
+    ctest --test-dir build                   # compares with recorded results
 
-or with CMake: `cmake -B build && cmake --build build && ctest --test-dir build`.
-`make lib{prefix}.so` builds a shared library.
+With `-DBUILD_SHARED_LIBS=ON`, CMake builds a shared library. Without CMake, compile the C files
+with any C99 compiler.
 
 `{prefix}.h` describes the arguments and results of each function:
 

@@ -93,7 +93,8 @@ def _reason(
 ) -> SingularJointError | ValueRangeError:
     """Diagnose a non-finite result: a singular configuration, or inputs that are too large."""
     q, others = arguments[0], arguments[1:]
-    unknown = ValueRangeError(f"{kernel.signature.name}: the result is not finite")
+    cause = "numbers are too large, or the parameters are not physical"
+    unknown = ValueRangeError(f"{kernel.signature.name}: the result is not finite; {cause}")
     names = [port.name for port in kernel.signature.inputs[1:]]
     still = [
         array if name == PARAMETERS else np.zeros_like(array)

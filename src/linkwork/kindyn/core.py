@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.algorithms.constraints.sizes import nearly_redundant, redundant_in_part
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.runtime.compiler import LOCK
 from linkwork.engine.runtime.sources import are_known
@@ -21,12 +20,12 @@ from linkwork.errors import (
     ArgumentError,
     FloatingBaseWarning,
     FrozenError,
-    listed,
     nearest,
     shown,
     warn,
     warn_once,
 )
+from linkwork.kindyn.constrained.loops import check_closing_joints, near_redundancy
 from linkwork.kindyn.foreign_names import no_attribute
 from linkwork.kindyn.kernels import MOST_UNROLLED, KernelRequest, QuantityKernel, key_of
 from linkwork.kindyn.options import methods_of
@@ -150,7 +149,8 @@ class KinDynCore:
         if type(parameters) is not tuple or parameters:
             self.__dict__["_descriptions"] = self.parameters.descriptions
         if self._descriptions or self.joint_dynamics or self.cut:
-            self._check_closing_joints()
+            dynamics = self.joint_dynamics
+            check_closing_joints(model, self.closing_joints, self._descriptions, dynamics=dynamics)
         moving = sum(not joint.is_fixed for joint in model.joints)
         if moving > MOST_UNROLLED:
             text = f"{model.name}: {moving} moving joints are too many to compile"
@@ -249,28 +249,6 @@ class KinDynCore:
         """The equations of the joints that close loops, and of the constraints of the model."""
         return self._loop_equations()
 
-    def _check_closing_joints(self) -> None:
-        """Raise if joints cannot be cut, or parameters belong to joints that close loops.
-
-        Warn of damping and the like of these joints.
-        """
-        closing = {joint.name: joint for joint in self.closing_joints}
-        hint = "KinDyn(model, cut=[...]) cuts another joint of the loop"
-        for description in self._descriptions if closing else ():
-            for what, name in description.claims(self.model):
-                if what.endswith("of joint") and name in closing:
-                    text = f"parameters: {type(description).__name__} changes the {what} {name!r}"
-                    raise ArgumentError(f"{text}, which closes a loop; {hint}")
-        names = [
-            name
-            for name, joint in closing.items()
-            if self.joint_dynamics and (joint.armature or joint.damping or joint.friction)
-        ]
-        if names:
-            text = f"{self.model.name}: joint_dynamics ignores armature, damping and friction of"
-            text += f" joints that close loops: {listed(names)}; {hint}"
-            warn_once(f"joint dynamics of {self.model.name}: {names}", text)
-
     def _loop_equations(self) -> tuple[Equations, ...]:
         return (
             *map(equations_of_joint, self.closing_joints),
@@ -286,30 +264,7 @@ class KinDynCore:
 
     @cached_property
     def _near_redundancy(self) -> str | None:
-        """What a warning says of constraints that are redundant but for small numbers."""
-        if not self.problem.equations:
-            return None
-        near = nearly_redundant(self.problem)
-        if near is not None:
-            text = f"are redundant but for numbers of the relative size {near.size:.0e}, and are"
-            hint = "are numbers of the file rounded, such as 1.5708 for pi/2? Write more digits"
-            text = f"{text} treated as redundant; {hint}"
-        else:
-            near = None if self.problem.single else redundant_in_part(self.problem)
-            if near is None:
-                return None
-            text = "are in some configurations redundant but for numbers of the relative size"
-            text = (
-                f"{text} {near.size:.0e}, and satisfied only in part; `residual` states the error"
-            )
-        names = ", ".join(map(repr, near.names))
-        return f"{self.model.name}: constraints {names} {text}"
-
-    def _warn_of_near_redundancy(self) -> None:
-        """Warn once of constraints that are redundant but for small numbers."""
-        text = self._near_redundancy
-        if text is not None:
-            warn_once(f"nearly redundant: {text}", text)
+        return near_redundancy(self.problem)
 
     @cached_property
     def tree(self) -> Tree:
@@ -402,7 +357,9 @@ class KinDynCore:
         specs = tuple(spec_of(request, self.model, self.quantities) for request in requests)
         self._check_specs(specs)
         if any(spec.quantity.solves_constraints for spec in specs):
-            self._warn_of_near_redundancy()
+            text = self._near_redundancy
+            if text is not None:
+                warn_once(f"nearly redundant: {text}", text)
         table = self.parameters if self._descriptions else None
         return self._kernel(
             KernelRequest(specs, wrench_frames(wrenches, self.model), bool(gravity), table)

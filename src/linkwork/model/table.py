@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from itertools import zip_longest
+from textwrap import wrap
 from unicodedata import combining, east_asian_width
 
 GAP = "  "  # between columns
 NARROWEST = 8  # characters; cells of a narrower column would break in every word
-_BREAKS = " _-/,.:"  # a long cell is folded after one of these, if there is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def _lines(table: Table, columns: Sequence[int], widths: Sequence[int]) -> Itera
         if row is None:
             yield GAP.join("─" * width for width in chosen)
             continue
-        folded = [_folded(cell, width) for cell, width in zip(row, chosen, strict=True)]
+        folded = [wrap(cell, width) for cell, width in zip(row, chosen, strict=True)]
         for pieces in zip_longest(*folded, fillvalue=""):
             cells = [
                 _padded(piece, width, right=name in table.numeric)
@@ -107,19 +107,3 @@ def _lines(table: Table, columns: Sequence[int], widths: Sequence[int]) -> Itera
 def _padded(text: str, width: int, *, right: bool) -> str:
     space = " " * (width - width_of(text))
     return space + text if right else text + space
-
-
-def _folded(text: str, width: int) -> list[str]:
-    """Return a text in pieces that fit, cut after a separator where there is one."""
-    pieces: list[str] = []
-    while width_of(text) > width:
-        end = 0
-        while width_of(text[: end + 1]) <= width:
-            end += 1
-        best = max(text.rfind(mark, 0, end) for mark in _BREAKS) + 1
-        if text[end] == " ":
-            best = end
-        best = best or max(end, 1)
-        pieces.append(text[:best].rstrip())
-        text = text[best:].lstrip()
-    return [*pieces, text]

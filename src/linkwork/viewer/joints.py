@@ -38,7 +38,7 @@ class Slider:
     def step(self) -> float:
         """The smallest change; a power of ten, so that the numbers shown are short."""
         width = self.upper - self.lower
-        return float(10.0 ** np.when_small(np.log10(width / STEPS))) if width > 0 else 1e-3
+        return float(10.0 ** np.floor(np.log10(width / STEPS))) if width > 0 else 1e-3
 
     @property
     def ends(self) -> tuple[float, float]:
