@@ -17,7 +17,6 @@ COMPUTING = {
     "ik": ("arm", "tool", "--position", "0.5,0.1,0.5"),
     "view": ("arm", "--no-open"),
     "export": ("arm", "-o", "unused"),
-    "bench": ("arm",),
 }
 
 

@@ -75,3 +75,8 @@ def test_every_letter_is_there_and_every_line_fits(rows, width):
 @pytest.mark.parametrize(("text", "width"), [("abc", 3), ("关节", 4), ("e\u0301", 1), ("", 0)])
 def test_the_width_of_a_text_is_that_on_a_terminal(text, width):
     assert width_of(text) == width
+
+
+def test_a_column_of_empty_cells_takes_no_room():
+    table = Table("", ("", "x"), [("", "1"), ("", "22")], frozenset(["x"]))
+    assert [line.strip() for line in as_text(table, 80).splitlines()][-2:] == ["1", "22"]

@@ -95,7 +95,7 @@ def _lines(table: Table, columns: Sequence[int], widths: Sequence[int]) -> Itera
         if row is None:
             yield GAP.join("─" * width for width in chosen)
             continue
-        folded = [wrap(cell, width) for cell, width in zip(row, chosen, strict=True)]
+        folded = [wrap(cell, max(width, 1)) for cell, width in zip(row, chosen, strict=True)]
         for pieces in zip_longest(*folded, fillvalue=""):
             cells = [
                 _padded(piece, width, right=name in table.numeric)
