@@ -37,7 +37,14 @@ def test_all_files_have_the_version_of_the_package():
     assert parsed("CITATION.cff")["version"] == lw.__version__
     assert parsed("conda/recipe.yaml")["context"]["version"] == lw.__version__
     released = re.findall(r"^## (\d\S*?),? ", text("CHANGELOG.md"), re.MULTILINE)
-    assert lw.__version__.startswith(released[0])
+    assert released[0] == lw.__version__
+
+
+def test_the_changelog_groups_entries_by_what_they_change_and_not_by_days():
+    headings = re.findall(r"^### (\w+)", text("CHANGELOG.md"), re.MULTILINE)
+    assert headings
+    known = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    assert set(headings) <= known
 
 
 def test_the_conda_recipe_has_the_dependencies_and_the_command_of_the_project():
