@@ -41,6 +41,14 @@ def test_the_demo_fits_one_screen_and_warns_of_nothing(robot, monkeypatch):
     assert lines[-1] == f"more: linkwork info {robot}, linkwork check {robot}"
 
 
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_packages_of_the_viewer_are_named_where_they_are_missing(installed, monkeypatch):
+    monkeypatch.setattr("linkwork.cli.demo.find_spec", lambda name: installed or None)
+    monkeypatch.setenv("LINKWORK_BACKEND", "numpy")
+
+    assert ("pip install viser trimesh pycollada" in run("pendulum").stdout) is not installed
+
+
 def test_without_machine_code_nothing_is_simulated(monkeypatch):
     monkeypatch.setenv("LINKWORK_BACKEND", "numpy")
     done = run("pendulum")

@@ -61,7 +61,7 @@ def lamp():
 
 LAMP = """\
 lamp: 5 links, 4 joints (2 moving, 1 dependent), 2 additional frames, \
-4 degrees of freedom, 6 more if the base floats, 2.875 kg
+2.875 kg, 4 degrees of freedom (6 more if the base floats)
 
 base  2 kg
 └─ hinge (revolute -y) ─ arm  0.5 kg
@@ -143,8 +143,8 @@ def test_an_unknown_base_is_refused():
 
 def test_a_single_link_needs_few_words():
     assert describe(Model(name="dot", links=(Link(name="dot"),))) == (
-        "dot: 1 link, 0 joints (0 moving), 0 degrees of freedom, 6 more if the base floats, "
-        "0 kg\n\n"
+        "dot: 1 link, 0 joints (0 moving), 0 kg, 0 degrees of freedom (6 more if the base floats)"
+        "\n\n"
         "dot\n\n"
         "links\n"
         "#  link  mass [kg]  center of mass [m]  ixx, iyy, izz [kg m^2]\n"
@@ -155,7 +155,7 @@ def test_a_single_link_needs_few_words():
 
 def test_one_degree_of_freedom_is_singular():
     expected = (
-        "swing: 2 links, 1 joint (1 moving), 1 degree of freedom, 6 more if the base floats, 2 kg"
+        "swing: 2 links, 1 joint (1 moving), 2 kg, 1 degree of freedom (6 more if the base floats)"
     )
     assert summary(swing(BOX)) == expected
 

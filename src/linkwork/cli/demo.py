@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 import time
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -81,6 +82,7 @@ def demo(robot: Robot = "arm", *, floating: Floating = None) -> None:
     linkwork demo quadruped
     """
     from linkwork.kindyn import KinDyn
+    from linkwork.viewer.drawing import VIEWER_PACKAGES
 
     start = time.perf_counter()
     reading = read_file(robot)
@@ -95,7 +97,7 @@ def demo(robot: Robot = "arm", *, floating: Floating = None) -> None:
     kd = KinDyn(model, floating=_choose_base(console, model, floating))
     _title(console, "do the equations of motion hold? (relative error, random state)")
     good = _show_physics(console, kd)
-    _title(console, f"µs per configuration: one by one, and {BATCH:,} in one call")
+    _title(console, f"microseconds per configuration: one by one, and {BATCH:,} in one call")
     _show_speed(console, kd)
     _title(console, f"{DROPPED:,} quadrupeds fall on the floor, for {FALL:g} s")
     _show_fall(console)
@@ -104,6 +106,8 @@ def demo(robot: Robot = "arm", *, floating: Floating = None) -> None:
     print_text(
         console, f"next: linkwork view {name}{base}  (the robot on a local web page)", "bold"
     )
+    if find_spec("viser") is None:
+        print_text(console, f"      it needs: pip install {' '.join(VIEWER_PACKAGES)}")
     print_text(console, f"more: linkwork info {name}, linkwork check {name}")
     if not good:
         raise typer.Exit(1)

@@ -51,7 +51,7 @@ def describe(model: Graph, base: str | None = None) -> str:
 
 
 def summary(model: Graph) -> str:
-    """Return one line: the numbers of parts and degrees of freedom, and the mass."""
+    """Return one line: the numbers of parts, the mass and the degrees of freedom."""
     closing = closing_joints(model)
     joints = opened(model, closing).joints
     moving = sum(joint.nq > 0 for joint in joints)
@@ -66,8 +66,8 @@ def summary(model: Graph) -> str:
         *([counted(len(model.frames), "additional frame")] if model.frames else []),
         *([counted(len(closing), "closed loop")] if closing else []),
         *([counted(len(model.constraints), "constraint")] if model.constraints else []),
-        f"{degrees} of freedom{unconstrained}, 6 more if the base floats",
         f"{model.total_mass:.6g} kg",
+        f"{degrees} of freedom{unconstrained} (6 more if the base floats)",
     ]
     return f"{escaped(model.name)}: {', '.join(counts)}"
 
