@@ -20,6 +20,8 @@ from linkwork.simulation.simulation import Simulation
 
 FOOT = Shape(Sphere(0.022))  # in place of the mesh of a foot
 TORQUE = np.tile([23.7, 23.7, 45.43], 4)  # limits [N m]
+STEPS = quadruped.STEPS
+observe, memory, fallen = quadruped.observe, quadruped.memory, quadruped.fallen
 
 
 def robot() -> Model:

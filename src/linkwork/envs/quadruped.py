@@ -21,6 +21,7 @@ TORQUE = np.tile([28.0, 28.0, 38.0], 4)  # limits [N m]
 SLOWEST, FASTEST = np.array([-0.6, -0.3, -0.8]), np.array([1.2, 0.3, 0.8])  # vx, vy, yaw rate
 STEPS = 500  # of an episode of 10 s
 COMMAND_STEPS = 250  # the average time of a command
+ON_THE_SPOT = 0.2  # part of the commands that ask for a yaw rate only
 
 
 def body_velocity(row: Row) -> tuple[Any, Any, Any]:
@@ -74,14 +75,20 @@ def reset(row: Row) -> dict[str, Any]:
     return {
         "q": np.concatenate([base, joints]),
         "nu": row.random.normal(0.0, 0.2, 18),
-        "command": row.random.uniform(SLOWEST, FASTEST),
+        "command": new_command(row),
     }
+
+
+def new_command(row: Row) -> Any:
+    """Return a random command."""
+    only_yaw = np.where(row.random.chance(ON_THE_SPOT), np.array([0.0, 0.0, 1.0]), np.ones(3))
+    return only_yaw * row.random.uniform(SLOWEST, FASTEST)
 
 
 def memory(row: Row) -> dict[str, Any]:
     """Choose another command from time to time."""
     is_new = row.random.chance(1.0 / COMMAND_STEPS)
-    return {"command": np.where(is_new, row.random.uniform(SLOWEST, FASTEST), row.command)}
+    return {"command": np.where(is_new, new_command(row), row.command)}
 
 
 def simulation() -> Simulation:

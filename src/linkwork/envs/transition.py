@@ -26,6 +26,8 @@ Function = Callable[[Row], Any]
 
 MOST_NUMBERS = 4096  # random numbers of a step or of a start
 LARGEST = 1e30  # magnitude of a sum of states, observations and rewards; beyond, a row has diverged
+TERMINATED, TRUNCATED, DIVERGED = range(3)  # flags of a step
+REWARD, TERMS, FLAGS, OBSERVATIONS = range(4)  # outputs of a step after the state
 STATE_NAMES = tuple(port.name for port in STATE)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +13,21 @@ from linkwork.engine.kernel.arguments import thread_number
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.envs.random import uniform
-from linkwork.envs.transition import STATE_NAMES, Carry, Function, Functions, Transition, unpacked
+from linkwork.envs.transition import (
+    DIVERGED,
+    FLAGS,
+    OBSERVATIONS,
+    REWARD,
+    STATE_NAMES,
+    TERMINATED,
+    TERMS,
+    TRUNCATED,
+    Carry,
+    Function,
+    Functions,
+    Transition,
+    unpacked,
+)
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, missing_package, shown
 from linkwork.model.numbers import instance
 from linkwork.simulation.core import SimulationState
@@ -30,8 +44,6 @@ except ModuleNotFoundError as error:
     raise missing_package("linkwork.envs", "gymnasium") from error
 
 Observation = Any  # an array, or a dictionary of arrays
-
-TERMINATED, TRUNCATED, DIVERGED = range(3)  # flags of a step
 
 
 class VectorEnv(gymnasium.vector.VectorEnv[Observation, Array, Array]):
@@ -73,7 +85,9 @@ class VectorEnv(gymnasium.vector.VectorEnv[Observation, Array, Array]):
             its episode with a reward of 0, "raise" raises an error.
         threads: the number of threads; by default, all cores. Results do not depend on it.
         copy: whether each step returns new arrays. If not, the next step overwrites them.
-        render_mode: "human" to show the first environments on a web page.
+        render_mode: "human" to show the first environment on a web page.
+        gradient: whether `step` takes actions as a tensor of PyTorch, and returns tensors with
+            gradients through all steps since the last `reset`, `restore` or `detach`.
     """
 
     def __init__(
@@ -95,12 +109,13 @@ class VectorEnv(gymnasium.vector.VectorEnv[Observation, Array, Array]):
         threads: int | None = None,
         copy: bool = True,
         render_mode: str | None = None,
+        gradient: bool = False,
     ) -> None:
         self.sim = instance(sim, Simulation, "sim")
         self.num_envs = _count("num_envs", num_envs)
         self.substeps = _count("substeps", substeps)
         self.max_steps = None if max_steps is None else _count("max_steps", max_steps)
-        self.threads, self.copy = thread_number(threads), copy
+        self.threads, self.copy = thread_number(threads), copy or gradient
         self.render_mode = render_mode
         if render_mode not in (None, "human"):
             raise ArgumentError(f'render_mode: expected "human" or None, got {shown(render_mode)}')
@@ -144,6 +159,11 @@ class VectorEnv(gymnasium.vector.VectorEnv[Observation, Array, Array]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._allocate()
+        self._gradient = None
+        if gradient:
+            from linkwork.envs.gradient import GradientStep
+
+            self._gradient = GradientStep(self.kernel, len(groups))
 
     @property
     def dt(self) -> float:
@@ -162,7 +182,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Observation, Array, Array]):
 
     @property
     def x(self) -> SimulationState:
-        """The states of all environments, which the next step overwrites."""
+        """The states of all environments, as arrays that the next step overwrites."""
         return SimulationState(*self._state[: len(STATE_NAMES)])
 
     @property
@@ -195,6 +215,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Observation, Array, Array]):
         """
         super().reset(seed=seed)
         rows = self._masked(options)
+        self._cut()
         if seed is not None or not self._was_reset:
             self._keys[rows] = self.np_random.integers(2**63)
             self._episodes[rows] = -1
@@ -223,18 +244,18 @@ class VectorEnv(gymnasium.vector.VectorEnv[Observation, Array, Array]):
             raise ClosedEnvironmentError("step: the environments are closed")
         if not self._was_reset:
             raise ResetNeeded("step: call reset() first")
-        given = np.asarray(actions)
-        if given.shape != self.action_space.shape:
-            text = f"actions: expected shape {self.action_space.shape}, got {given.shape}"
+        given = np.asarray(actions) if self._gradient is None else actions
+        if np.shape(given) != self.action_space.shape:
+            text = f"actions: expected shape {self.action_space.shape}, got {np.shape(given)}"
             raise ShapeError(f"{text}; one row for each environment")
         before, done = self._state[Carry._fields.index("steps")], self._state[-1] > 0.5
-        random = self._uniform(slice(None), before + 1, self._transition.n_random)
-        inputs = (*self._state, random, self._start_random, given)
-        self.kernel(*inputs, out=(*self._next, *self._outputs), threads=self.threads)
-        if self.on_nan == "raise" and (self._outputs[2][:, DIVERGED] > 0.5).any():
+        self._compute(self._uniform(slice(None), before + 1, self._transition.n_random), given)
+        if self.on_nan == "raise" and (self._outputs[FLAGS][:, DIVERGED] > 0.5).any():
             raise self._not_finite()
         self._state, self._next = self._next, self._state
-        total, terms, flags = self._outputs[:3]
+        if self._gradient is not None:
+            self._gradient.accept()
+        terms, flags = self._outputs[TERMS], self._outputs[FLAGS]
         terminated, truncated = flags[:, TERMINATED] > 0.5, flags[:, TRUNCATED] > 0.5
         ended = terminated | truncated
         info: dict[str, Any] = {
@@ -254,17 +275,29 @@ class VectorEnv(gymnasium.vector.VectorEnv[Observation, Array, Array]):
         if mode is AutoresetMode.SAME_STEP:
             restarted = ended
             if ended.any():
-                final = self._outputs[3 + len(self._observations) :]
+                final = self._outputs[OBSERVATIONS + len(self._observations) :]
                 info["final_obs"] = self._grouped([part.astype(np.float32) for part in final])
                 info["_final_obs"] = ended
         if mode is not AutoresetMode.DISABLED and restarted.any():
             self._episodes[restarted] += 1
             self._prepare_starts(restarted)
-        for array, values in zip(self._observations, self._outputs[3:], strict=False):
+        for array, values in zip(self._observations, self._outputs[OBSERVATIONS:], strict=False):
             array[...] = values
-        self._rewards[:] = total
+        self._rewards[:] = self._outputs[REWARD]
+        if self._gradient is not None:
+            return self._gradient.results(self._grouped, terminated, truncated, info)
         rewards = self._rewards.copy() if self.copy else self._rewards
         return self._observed(), rewards, terminated, truncated, info
+
+    def detach(self) -> Observation:
+        """Forget how the states were computed, with `gradient=True`; return the observations.
+
+        Gradients of later results end here. `reset` and `restore` do the same.
+        """
+        if self._gradient is None:
+            raise ArgumentError("detach: the environments have no gradients; pass gradient=True")
+        self._cut()
+        return self._observed()
 
     def save(self) -> dict[str, Any]:
         """Return a copy of the state of all environments, for `restore`."""
@@ -280,6 +313,7 @@ class VectorEnv(gymnasium.vector.VectorEnv[Observation, Array, Array]):
         shapes = [array.shape for array in saved["state"]]
         if shapes != [array.shape for array in self._state]:
             raise ArgumentError("restore: it was saved by other environments")
+        self._cut()
         for array, values in zip(self._state, saved["state"], strict=True):
             array[...] = values
         for array, values in zip(self._observations, saved["observations"], strict=True):
@@ -349,23 +383,42 @@ class VectorEnv(gymnasium.vector.VectorEnv[Observation, Array, Array]):
         self._start_random[rows] = self._uniform(rows, 0)
         self._episodes[rows] -= 1
 
-    def _grouped(self, arrays: list[Array]) -> Observation:
+    def _grouped(self, arrays: Sequence[Any]) -> Observation:
         if not self._has_groups:
             return arrays[0]
         return dict(zip(self._transition.observations, arrays, strict=True))
 
     def _observed(self) -> Observation:
-        arrays = self._observations
-        return self._grouped([array.copy() for array in arrays] if self.copy else arrays)
+        arrays = [array.copy() for array in self._observations] if self.copy else self._observations
+        if self._gradient is not None:
+            arrays = self._gradient.tensors(arrays)
+        return self._grouped(arrays)
+
+    def _compute(self, random: Array, actions: Any) -> None:
+        """Compute the next state and the other outputs of a step."""
+        if self._gradient is not None:
+            results = self._gradient(random, self._start_random.copy(), actions)
+            n = len(self._state)
+            self._next, self._outputs = results[:n], results[n:]
+        else:
+            inputs = (*self._state, random, self._start_random, actions)
+            self.kernel(*inputs, out=(*self._next, *self._outputs), threads=self.threads)
+
+    def _cut(self) -> None:
+        """Start another graph of PyTorch, whose first states are copies."""
+        if self._gradient is not None:
+            self._state = tuple(array.copy() for array in self._state)
+            self._gradient.start(self._state)
 
     def _not_finite(self) -> ValueRangeError:
         """Build the error for rows that diverged, which names the first row and what diverged."""
-        mask = self._outputs[2][:, DIVERGED] > 0.5
+        mask = self._outputs[FLAGS][:, DIVERGED] > 0.5
         row = int(np.argmax(mask))
         names = [*Carry._fields, "sums", "done"]
         parts = {name: array[row] for name, array in zip(names, self._next, strict=True)}
         parts |= {
-            f"reward {name!r}": v for name, v in zip(self.terms, self._outputs[1][row], strict=True)
+            f"reward {name!r}": v
+            for name, v in zip(self.terms, self._outputs[TERMS][row], strict=True)
         }
         final = self._outputs[-len(self._observations) :]
         groups = zip(self._transition.observations, final, strict=True)
