@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import numpy as np
 import pytest
 from tests.support.commands import run_here as run
 
@@ -13,6 +14,7 @@ from linkwork.cli.main import COMMANDS
 
 COMPUTING = {
     "dynamics": ("arm",),
+    "ik": ("arm", "tool", "--position", "0.5,0.1,0.5"),
     "view": ("arm", "--no-open"),
     "export": ("arm", "-o", "unused"),
 }
@@ -82,6 +84,16 @@ def test_fk_is_the_same_for_both_kinds_of_base(no_warnings_yet):
 
     assert len({one.stdout for one in done}) == 1
     assert {one.stderr for one in done} == {""}
+
+
+def test_ik_prints_the_pose_of_a_floating_base():
+    done = run("ik", "arm", "tool", "--floating", "--position", "2,0,1", "--json")
+    q = json.loads(done.stdout)["q"]
+    kd = lw.KinDyn(lw.load("arm"), floating=True)
+
+    assert [*q][:4] == ["base x", "base y", "base z", "base quaternion w"]
+    position = kd.transform("tool", np.array([*q.values()]))[:3, 3]
+    np.testing.assert_allclose(position, [2, 0, 1], atol=1e-5)
 
 
 def test_pinnzoo_files_have_the_same_default(tmp_path, no_warnings_yet):

@@ -1,4 +1,4 @@
-"""Commands that compute: fk, dynamics."""
+"""Commands that compute: fk, dynamics, ik."""
 
 import json
 
@@ -51,7 +51,7 @@ def test_a_position_outside_of_the_limits_is_computed_and_noted(arm):
 
 
 def test_the_examples_in_the_help_succeed():
-    for name in ("fk", "dynamics"):
+    for name in ("fk", "dynamics", "ik"):
         lines = run(name, "--help").stdout.splitlines()
         example = next(line for line in lines if line.startswith("  linkwork "))
 
@@ -109,6 +109,42 @@ def test_dynamics_prints_a_large_matrix_on_request():
     assert len(long.splitlines()) > len(short.splitlines()) + 17
 
 
+def test_ik_finds_positions_for_a_target(arm):
+    pose = arm.transform("tool", arm.q(elbow_pitch=0.5, shoulder_pitch=0.4))
+    position = ",".join(map(str, pose[:3, 3]))
+    rpy = ",".join(map(str, lw.spatial.so3.to_rpy(pose[:3, :3])))
+    done = run("ik", "arm", "tool", "--fixed", "--position", position, "--rpy", rpy, "--json")
+    facts = json.loads(done.stdout)
+
+    assert done.returncode == 0
+    assert facts["converged"]
+    found = arm.transform("tool", np.array(list(facts["q"].values())))
+    np.testing.assert_allclose(found, pose, atol=1e-5)
+    wxyz = ",".join(map(str, lw.spatial.quat.from_rotation(pose[:3, :3])))
+    again = run("ik", "arm", "tool", "--fixed", "--position", position, "--wxyz", wxyz, "--json")
+    assert json.loads(again.stdout)["converged"]
+
+
+def test_ik_prints_the_error_of_a_target_out_of_reach():
+    done = run("ik", "arm", "tool", "--fixed", "--position", "4 0 0.5", "--restarts", "2")
+
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[-1].startswith("not converged: error 3")
+
+
+def test_ik_tries_as_many_starts_as_the_library(monkeypatch):
+    calls = []
+
+    def record(*_: object, **options: object) -> None:
+        calls.append(options)
+        raise lw.LinkworkError("recorded")
+
+    monkeypatch.setattr("linkwork.inverse_kinematics.ik", record)
+    for words in ([], ["--restarts", 3]):
+        run("ik", "arm", "tool", "--fixed", "--position", "4,0,0", *words)
+    assert calls == [{}, {"restarts": 3}]
+
+
 @pytest.mark.parametrize(
     ("words", "facts"),
     [
@@ -119,7 +155,13 @@ def test_dynamics_prints_a_large_matrix_on_request():
         ("fk arm tool --set elbow_pitch=1 --set elbow_pitch=2", ["'elbow_pitch'", "twice"]),
         ("fk arm tool --set elbow=1", ["no joint", "'elbow'"]),
         ("dynamics arm --fixed --velocity elbow_pitch=1,2", ["elbow_pitch", "1 number", "got 2"]),
+        ("ik arm tool", ["--position X,Y,Z"]),
+        ("ik arm tool 0.5 0.2 0.6", ["0.5 0.2 0.6", "--position"]),
+        ("ik arm tool -0.5 0.2 0.6", ["-0", "--position"]),
         ("inof arm", ["'inof'", "'info'? see"]),
+        ("ik arm tool --fixed --position 1,2", ["--position", "3 numbers", "got 2"]),
+        ("ik arm tool --fixed --position 1,2,3 --rpy 0,0,0 --wxyz 1,0,0,0", ["--rpy", "--wxyz"]),
+        ("ik arm tool --fixed --position 1,2,3 --wxyz 0,0,0,0", ["--wxyz", "zero"]),
     ],
 )
 def test_bad_use_is_one_line_and_exit_code_2(words, facts):

@@ -1,4 +1,4 @@
-"""Commands that compute quantities of a robot in one state: fk and dynamics.
+"""Commands that compute a quantity of a robot in one state: fk, dynamics, ik.
 
 Values on the command line are in SI units: `elbow=0.3`, `elbow=30deg`, `0.1,0.2,0.3`.
 """
@@ -134,6 +134,66 @@ def dynamics(
     print_table(console, Table("mass matrix", ("", *labels), body, frozenset(labels)))
 
 
+def ik(
+    file: File,
+    frame: FrameName,
+    *,
+    position: str | None = option("--position", "X,Y,Z", "target [m]"),
+    rpy: str | None = option("--rpy", "R,P,Y", "target: roll, pitch, yaw [rad], or with deg"),
+    wxyz: str | None = option("--wxyz", "W,X,Y,Z", "target: a quaternion instead"),
+    at: Set = None,
+    floating: Floating = None,
+    base: Base = None,
+    restarts: int | None = option(
+        "--restarts", None, "random starts if the first fails; if not given, as many as lw.ik"
+    ),
+    as_json: Json = False,
+) -> None:
+    """Solve the inverse kinematics of a frame.
+
+    Prints joint positions that bring the frame to a target. Exits with 1 if there are none.
+
+    A floating base moves as well; --fixed moves the joints alone.
+
+    linkwork ik arm tool --fixed --position 0.5,0.1,0.5 --rpy 0,90deg,0
+    """
+    from linkwork.inverse_kinematics import ik as solve
+    from linkwork.kindyn.core import options_of_call
+
+    target = _target(position, rpy, wxyz)
+    kd = _robot(file, base, floating=floating)
+    options = options_of_call(restarts=restarts)
+    solution = solve(kd, {frame: target}, _configuration(kd, at), **options)
+    names = _positions(kd)
+    errors = {
+        "position_error": float(solution.position_errors[frame]),
+        "rotation_error": float(solution.rotation_errors.get(frame, 0.0)),
+    }
+    if as_json:
+        joints = dict(zip(names, solution.q.tolist(), strict=True))
+        limits = list(solution.active_limits)
+        outcome = {"converged": bool(solution.converged), "q": joints}
+        loops = {name: float(error) for name, error in solution.loop_errors.items()}
+        of_loops = {"loop_errors": loops} if loops else {}
+        print_json({**outcome, **errors, **of_loops, "at_limits": limits})
+    else:
+        rows = tuple(
+            (escaped(name), _shown(value), "at its limit" * (name in solution.active_limits))
+            for name, value in zip(names, solution.q, strict=True)
+        )
+        console = terminal()
+        columns = ("joint", "position", "")
+        print_table(console, Table(escaped(frame), columns, rows, frozenset(["position"])))
+        outcome = "converged" if solution.converged else "not converged"
+        error = f"error {errors['position_error']:.2g} m, {errors['rotation_error']:.2g} rad"
+        if solution.loop_errors:
+            worst = max(solution.loop_errors, key=lambda name: solution.loop_errors[name])
+            error += f"; loop {escaped(worst)}: {solution.loop_errors[worst]:.2g}"
+        print_text(console, f"{outcome}: {error}", "" if solution.converged else "yellow")
+    if not solution.converged:
+        raise typer.Exit(1)
+
+
 def _robot(file: str, base: str | None, *, floating: bool | None) -> KinDyn:
     from linkwork.kindyn import KinDyn
 
@@ -156,6 +216,36 @@ def _velocities(kd: KinDyn, settings: Sequence[str] | None) -> Array:
             raise typer.BadParameter(f"--velocity {name}: expected {count}, got {len(values)}")
         nu[span] = values
     return nu
+
+
+def _target(position: str | None, rpy: str | None, wxyz: str | None) -> Array:
+    import numpy as np
+
+    from linkwork.spatial.source import quat, so3
+
+    if position is None:
+        raise typer.BadParameter("the target is missing: --position X,Y,Z")
+    if rpy is not None and wxyz is not None:
+        raise typer.BadParameter("expected --rpy or --wxyz, not both")
+    point = np.array(numbers_of(position, 3, "--position"))
+    if rpy is None and wxyz is None:
+        return point
+    pose = np.eye(4)
+    pose[:3, 3] = point
+    if wxyz is not None:
+        quaternion = np.array(numbers_of(wxyz, 4, "--wxyz"))
+        if not np.linalg.norm(quaternion) > 0:
+            raise typer.BadParameter("--wxyz: the quaternion is zero")
+        pose[:3, :3] = quat.to_rotation(quat.normalize(quaternion))
+    else:
+        pose[:3, :3] = so3.from_rpy(np.array(numbers_of(str(rpy), 3, "--rpy")))
+    return pose
+
+
+def _positions(kd: KinDyn) -> list[str]:
+    """Return a name for each coordinate of q."""
+    names = [f"base {part}" for part in "xyz"] + [f"base quaternion {part}" for part in "wxyz"]
+    return (names if kd.floating else []) + _numbered(kd, kd.layout.q)
 
 
 def _coordinates(kd: KinDyn) -> list[str]:

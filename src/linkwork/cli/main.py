@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from linkwork.cli.arguments import Json, split_xacro_arguments, xacro_arguments
-from linkwork.cli.compute import dynamics, fk
+from linkwork.cli.compute import dynamics, fk, ik
 from linkwork.cli.convert import convert, spherize
 from linkwork.cli.demo import demo
 from linkwork.cli.describe import check, compare, conventions, envs, info, robots, tree, view
@@ -28,6 +28,7 @@ from linkwork.errors import FloatingBaseWarning, LinkworkError, LinkworkWarning,
 from linkwork.version import __version__
 
 USAGE_ERROR: Any = typer.BadParameter.__bases__[0]  # click's, wherever typer keeps it
+LOOSE_NUMBERS = re.compile(r"unexpected extra arg|o such option: '?-[.\d]")  # in click's message
 INTERRUPTED = 130  # the exit code of a program that was stopped from the keyboard
 
 cache = typer.Typer()
@@ -94,7 +95,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 DESCRIBE = (info, tree, check, robots, compare, conventions, envs)
-COMPUTE = (fk, dynamics, simulate, demo)
+COMPUTE = (fk, dynamics, ik, simulate, demo)
 SHOW_OR_WRITE = (view, convert, spherize, export)
 COMMANDS = (*DESCRIBE, *COMPUTE, *SHOW_OR_WRITE)
 for command in COMMANDS:
@@ -146,6 +147,8 @@ def main() -> None:
     except USAGE_ERROR as error:
         words = error.ctx.command_path if error.ctx else "linkwork"
         text = error.format_message().rstrip(".")
+        if words == "linkwork ik" and LOOSE_NUMBERS.search(text):
+            text += "; the target is an option, such as --position 0.5,0.2,0.6"
         print_message(f"{text}{'' if text.endswith('?') else ';'} see `{words} --help`")
         code = 2
     except LinkworkError as error:

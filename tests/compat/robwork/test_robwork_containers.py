@@ -1,7 +1,8 @@
-"""Distances, properties and lists with RobWork's names."""
+"""Distances, properties, lists and legs with RobWork's names."""
 
 from __future__ import annotations
 
+import itertools
 import pickle
 
 import numpy as np
@@ -60,6 +61,35 @@ def test_lists_are_vectors_of_cpp():
     assert [one.getTime() for one in path] == [0.5, 1]
     assert path.front().getValue() is path.elem(1).getValue() is state
     assert (rw.PathQ().empty(), rw.PathQ(2, rw.Q()).size()) == (True, 2)
+
+
+def test_leg_has_active_and_passive_joints():
+    structure = rw.StateStructure()
+    frames = rw.FrameVector(4)
+    frames[0] = rw.FixedFrame("base")
+    frames[1] = rw.RevoluteJoint("hip", rw.Transform3D(rw.Vector3D(0, 0, 1)))
+    frames[2] = rw.PrismaticJoint("slide", rw.Transform3D(rw.Vector3D(1, 0, 0)))
+    frames[3] = rw.FixedFrame("foot", rw.Transform3D(rw.Vector3D(0, 2, 0)))
+    frames[1].setActive(False)
+    structure.addData(frames[0])
+    for parent, frame in itertools.pairwise(frames):
+        structure.addFrame(frame, parent)
+    state = structure.getDefaultState()
+
+    leg = rw.ParallelLeg(frames)
+    leg.setQ(rw.Q(0.3, 0.2), state)
+
+    assert (leg.nrOfJoints(), leg.nrOfActiveJoints(), leg.nrOfPassiveJoints()) == (2, 1, 1)
+    assert leg.getActuatedJoints() == [frames[2]]
+    assert leg.getUnactuatedJoints() == [frames[1]]
+    assert (leg.getBase(), leg.getEnd(), leg.getKinematicChain()) == (frames[0], frames[3], frames)
+    assert leg.getQ(state) == rw.Q(0.3, 0.2)
+    assert leg.baseTend(state).equal(frames[0].fTf(frames[3], state), 1e-15)
+    J, before = leg.baseJend(state), leg.baseTend(state).P()
+    assert (J.size1(), J.size2(), leg.getJointDOFs()) == (6, 2, 2)
+    leg.setQ(rw.Q(0.3 + 1e-6, 0.2), state)
+    rate = (leg.baseTend(state).P() - before) / 1e-6
+    np.testing.assert_allclose(rate, np.asarray(J)[:3, 0], atol=1e-5)
 
 
 def test_jacobian_too_small_for_a_joint_is_rejected():

@@ -31,6 +31,7 @@ from linkwork.compat.robwork.collisions import ProximityData as ProximityData
 from linkwork.compat.robwork.collisions import ProximityStrategyFactory as ProximityStrategyFactory
 from linkwork.compat.robwork.containers import FramePairVector as FramePairVector
 from linkwork.compat.robwork.containers import FrameVector as FrameVector
+from linkwork.compat.robwork.containers import ParallelLegs as ParallelLegs
 from linkwork.compat.robwork.containers import PathQ as PathQ
 from linkwork.compat.robwork.containers import PathTimedState as PathTimedState
 from linkwork.compat.robwork.containers import Property as Property
@@ -44,6 +45,7 @@ from linkwork.compat.robwork.devices import CompositeDevice as CompositeDevice
 from linkwork.compat.robwork.devices import Device as Device
 from linkwork.compat.robwork.devices import JointDevice as JointDevice
 from linkwork.compat.robwork.devices import MobileDevice as MobileDevice
+from linkwork.compat.robwork.devices import ParallelLeg as ParallelLeg
 from linkwork.compat.robwork.devices import SE3Device as SE3Device
 from linkwork.compat.robwork.devices import SerialDevice as SerialDevice
 from linkwork.compat.robwork.devices import Stateless as Stateless

@@ -159,6 +159,10 @@ class FramePairVector(StdVector):
     """A list of pairs of frames, which `CollisionDetector.inCollision` fills."""
 
 
+class ParallelLegs(StdVector):
+    """A list of legs."""
+
+
 class PathQ(QVector):
     """A path: a list of configurations."""
 

@@ -7,8 +7,9 @@ setQ     modifies the state passed to it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -216,6 +217,69 @@ class JointDevice(Device):
         )
         names = tuple(part.name for part in parts)
         super().__init__(structure, specs.JointDevice(name, first, last, names))
+
+
+def _of_all_joints(method: Callable[..., R]) -> Callable[..., R]:
+    """Convert a method of a device, whose last argument is a state, to one of a `ParallelLeg`."""
+
+    @wraps(method)
+    def call(self: ParallelLeg, *arguments: Any) -> R:
+        ends, state = (self.getBase(), self.getEnd()), arguments[-1]
+        return method(JointDevice("leg", *ends, self.joints(), state), *arguments)
+
+    return call
+
+
+class ParallelLeg(PointerMethods):
+    """A chain of frames whose joints are active and passive ones, in the order of q."""
+
+    def __init__(self, frames: Sequence[Frame | None]) -> None:
+        """Create a leg from its frames, each the parent of the next."""
+        self._frames = [frame for frame in frames if frame]
+
+    def joints(self) -> list[Joint]:
+        """Return its joints, active and passive."""
+        return [frame for frame in self._frames if isinstance(frame, Joint)]
+
+    def getKinematicChain(self) -> list[Frame]:
+        """Return its frames."""
+        return list(self._frames)
+
+    def getBase(self) -> Frame:
+        """Return its first frame."""
+        return self._frames[0]
+
+    def getEnd(self) -> Frame:
+        """Return its last frame."""
+        return self._frames[-1]
+
+    def getActuatedJoints(self) -> list[Joint]:
+        """Return its active joints."""
+        return [joint for joint in self.joints() if joint.isActive()]
+
+    def getUnactuatedJoints(self) -> list[Joint]:
+        """Return its passive joints."""
+        return [joint for joint in self.joints() if not joint.isActive()]
+
+    def nrOfActiveJoints(self) -> int:
+        """Return the number of active joints."""
+        return len(self.getActuatedJoints())
+
+    def nrOfPassiveJoints(self) -> int:
+        """Return the number of passive joints."""
+        return len(self.getUnactuatedJoints())
+
+    def nrOfJoints(self) -> int:
+        """Return the number of joints."""
+        return len(self.joints())
+
+    def getJointDOFs(self) -> int:
+        """Return the number of coordinates of all joints."""
+        return sum(joint.getDOF() for joint in self.joints())
+
+    getQ, setQ = _of_all_joints(Device.getQ), _of_all_joints(Device.setQ)
+    baseTend, baseTframe = _of_all_joints(Device.baseTend), _of_all_joints(Device.baseTframe)
+    baseJend, baseJframe = _of_all_joints(Device.baseJend), _of_all_joints(Device.baseJframe)
 
 
 class SerialDevice(JointDevice):
