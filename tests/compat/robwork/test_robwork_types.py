@@ -190,15 +190,22 @@ def test_conversions_and_limits_of_math(rng):
         np.testing.assert_allclose(rw.Math.quaternionToEAA(q), rotation, rtol=1e-14)
     np.testing.assert_allclose(rw.Math.skew(eaa) @ [1, 2, 3], np.cross(eaa, [1, 2, 3]))
     assert rw.Math.clamp(5, 0, 1) == 1
-    assert rw.Math.clamp(rw.Q(-1.0, 3.0), 0, 2) == rw.Q(0.0, 2.0)
+    bounds = (rw.Q(0.0, 0.0), rw.Q(1.0, 2.0))
+    for clamped in (rw.Math.clampQ(rw.Q(-1.0, 3.0), bounds), rw.Math.clampQ([-1, 3], *bounds)):
+        assert clamped == rw.Q(0.0, 2.0)
+    assert (rw.Math.isNaN(np.nan), rw.Math.isNaN(1.0)) == (True, False)
+    assert [rw.Math.ceilLog2(n) for n in (1, 2, 3, 4, 5, 8, 9)] == [0, 1, 2, 2, 3, 3, 4]
+    with pytest.raises(lw.ArgumentError, match=r"ceilLog2: .*positive.*\b0\b"):
+        rw.Math.ceilLog2(0)
 
 
 def test_uniform_random_numbers_agree_with_robwork():
-    """RobWork's tests contain these values for the seed 10."""
+    """RobWork's tests contain these three values for the seed 10."""
     rw.Math.seed(10)
 
     assert rw.Math.ran() == pytest.approx(0.77132064313627779, abs=1e-15)
     assert rw.Math.ran(-0.2, 0.4) == pytest.approx(-0.020743304910138233, abs=1e-15)
+    assert rw.Math.ranI(-200, 7000) == -51
 
 
 def test_random_values_have_their_distributions():
@@ -214,6 +221,18 @@ def test_random_values_have_their_distributions():
     np.testing.assert_allclose([pose.P().norm2() for pose in poses], 2.0)
     assert all(pose.R().isProperRotation() for pose in poses)
     np.testing.assert_allclose(np.mean([pose.R().e() for pose in poses], axis=0), 0, atol=0.1)
+    normal = [rw.Math.ranNormalDist(3.0, 0.5) for _ in range(500)]
+    assert (np.mean(normal), np.std(normal)) == pytest.approx((3.0, 0.5), abs=0.1)
+
+
+def test_matrices_are_converted_to_lists_and_back(pose):
+    values = rw.Math.toStdVector(pose, 3, 4)
+    restored = rw.Transform3D()
+
+    rw.Math.fromStdVectorToMat(values, restored, 3, 4)
+
+    assert (len(values), restored) == (12, pose)
+    assert rw.Math.toStdVector(rw.Vector3D(1, 2, 3), 2) == [1, 2]
 
 
 def test_linear_algebra(pose, rng):

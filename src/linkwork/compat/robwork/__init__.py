@@ -36,6 +36,7 @@ from linkwork.compat.robwork.containers import PathQ as PathQ
 from linkwork.compat.robwork.containers import PathTimedState as PathTimedState
 from linkwork.compat.robwork.containers import Property as Property
 from linkwork.compat.robwork.containers import PropertyMap as PropertyMap
+from linkwork.compat.robwork.containers import PropertyType as PropertyType
 from linkwork.compat.robwork.containers import QVector as QVector
 from linkwork.compat.robwork.containers import StateVector as StateVector
 from linkwork.compat.robwork.containers import TimedState as TimedState
@@ -70,9 +71,15 @@ from linkwork.compat.robwork.joints import UniversalJoint as UniversalJoint
 from linkwork.compat.robwork.kinematics import FKRange as FKRange
 from linkwork.compat.robwork.kinematics import FKTable as FKTable
 from linkwork.compat.robwork.kinematics import Kinematics as Kinematics
+from linkwork.compat.robwork.mathematics import METRICS as _METRICS
 from linkwork.compat.robwork.mathematics import LinearAlgebra as LinearAlgebra
 from linkwork.compat.robwork.mathematics import Math as Math
+from linkwork.compat.robwork.mathematics import MetricFactory as MetricFactory
 from linkwork.compat.robwork.mathematics import MetricUtil as MetricUtil
+from linkwork.compat.robwork.mathematics import Rotation3DAngleMetric as Rotation3DAngleMetric
+from linkwork.compat.robwork.mathematics import Statistics as Statistics
+from linkwork.compat.robwork.mathematics import Statistics_f as Statistics_f
+from linkwork.compat.robwork.mathematics import Transform3DAngleMetric as Transform3DAngleMetric
 from linkwork.compat.robwork.rotations import EAA as EAA
 from linkwork.compat.robwork.rotations import RPY as RPY
 from linkwork.compat.robwork.rotations import InertiaMatrix as InertiaMatrix
@@ -105,8 +112,9 @@ from linkwork.compat.robwork.workcell import WorkCell as WorkCell
 from linkwork.compat.robwork.workcell import WorkCellLoader as WorkCellLoader
 from linkwork.compat.robwork.workcell import WorkCellLoaderFactory as WorkCellLoaderFactory
 
-globals().update(  # `Vector3Dd`, `Kinematics_frameTframe` and similar names
+globals().update(  # `Vector3Dd`, `EuclideanMetricQ`, `Kinematics_frameTframe` and similar names
     _PRECISIONS
+    | _METRICS
     | {
         f"{kind.__name__}_{name}": getattr(kind, name)
         for kind in (Kinematics, WorkCellLoaderFactory)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from linkwork.compat.robwork.rotations import EAA, RPY, Quaternion, Rotation2D, Rotation3D
+from linkwork.compat.robwork.transforms import Transform3D, VelocityScrew6D
+from linkwork.compat.robwork.vectors import Q, Vector2D, Vector3D
 from linkwork.errors import ArgumentError, name_not_found, shown
 
 
@@ -70,6 +73,44 @@ class PropertyMap(dict[str, Any]):
             raise ArgumentError(f"{message}, got {shown(string)}") from None
 
 
+class PropertyType:
+    """The type of a property: one of the numbers below."""
+
+    Unknown, PropertyMap, PropertyMapPtr, PropertyValueBasePtrList, String = range(-1, 4)
+    Float, Double, Int, Bool, Vector3D, Vector2D, Q, Transform3D, Rotation3D = range(4, 13)
+    RPY, EAA, Quaternion, Rotation2D, VelocityScrew6D = range(13, 18)
+    QPath, QPathPtr, Transform3DPath, Transform3DPathPtr = range(18, 22)
+    StringList, IntList, DoubleList = range(22, 25)
+    User = 1024
+
+    def __init__(self, id: int = -1) -> None:
+        self._id = id
+
+    def getId(self) -> int:
+        """Return its number."""
+        return self._id
+
+    @staticmethod
+    def getType(value: Any) -> PropertyType:
+        """Return the type of a value; Unknown if there is none."""
+        if isinstance(value, (list, tuple)) and value:
+            kinds = {str: "StringList", int: "IntList", float: "DoubleList"}
+            return PropertyType(getattr(PropertyType, kinds.get(type(value[0]), "Unknown")))
+        for kind, name in _TYPES.items():
+            if isinstance(value, kind):
+                return PropertyType(getattr(PropertyType, name))
+        return PropertyType()
+
+
+_TYPES: dict[type, str] = {bool: "Bool", int: "Int", float: "Double", str: "String"} | {
+    kind: kind.__name__
+    for kind in (
+        *(PropertyMap, EAA, RPY, Quaternion, Rotation2D, Rotation3D, Transform3D),
+        *(Q, Vector2D, VelocityScrew6D, Vector3D),
+    )
+}
+
+
 class Property:
     """A value with an identifier and a description."""
 
@@ -98,6 +139,10 @@ class Property:
     def setValue(self, value: Any) -> None:
         """Set its value."""
         self._value = value
+
+    def getType(self) -> PropertyType:
+        """Return the type of its value."""
+        return PropertyType.getType(self._value)
 
     def getPropertyValue(self) -> Property:
         """Return the property itself, which has the methods of RobWork's PropertyValue."""
