@@ -13,7 +13,7 @@ from tests.support.models import assert_close
 import linkwork as lw
 from linkwork.compat.adam import KinDynComputations
 from linkwork.errors import LinkworkError
-from linkwork.kindyn.kernels import MOST_UNROLLED
+from linkwork.kindyn.programs import MOST_UNROLLED
 
 
 @functools.cache

@@ -10,7 +10,7 @@ import pytest
 from tests.support.models import assert_close, random_model, random_q
 
 import linkwork as lw
-from linkwork.kindyn import kernels as functions
+from linkwork.kindyn import programs
 
 METHODS = ("mass_matrix", "coriolis_matrix", "inverse_dynamics", "forward_dynamics", "regressor")
 
@@ -61,7 +61,7 @@ def test_numpy_gives_what_compiled_code_gives(name, batch, monkeypatch):
     rows = [q, *rng.normal(size=(2, *batch, compiled.nv))]
     rows = rows[: len(lw.KinDyn.quantities[name].inputs)]
     expected = getattr(compiled, name)(*rows)
-    monkeypatch.setattr(functions, "MOST_UNROLLED", 1)
+    monkeypatch.setattr(programs, "MOST_UNROLLED", 1)
     plain = compiled.replace()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -86,7 +86,7 @@ def test_a_warning_points_to_the_line_that_called(monkeypatch):
     with pytest.warns(lw.LinkworkWarning, match="257 moving joints") as caught:
         lw.KinDyn(chain(257))
     assert caught[0].filename == __file__
-    monkeypatch.setattr(functions, "MOST_STEPS", 10)
+    monkeypatch.setattr(programs, "MOST_STEPS", 10)
     kd = lw.KinDyn(chain(2))
     for call in (lambda: kd.mass_matrix, lambda: kd.function("regressor")):
         with pytest.warns(lw.LinkworkWarning, match="operations") as caught:

@@ -7,7 +7,7 @@ import pytest
 from tests.support.models import ALL_KINDS, BATCHES, assert_close, random_model
 
 import linkwork as lw
-from linkwork.kindyn.configurations import random_configurations
+from linkwork.kindyn.methods.configurations import random_configurations
 from linkwork.model.joints import KINDS
 from linkwork.model.layout import Layout
 

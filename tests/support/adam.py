@@ -19,7 +19,7 @@ from tests.support.spatial import idyn
 
 import linkwork as lw
 import linkwork.compat.adam.kernels
-import linkwork.kindyn.kernels
+import linkwork.kindyn.programs
 from linkwork.compat import adam as ours
 from linkwork.compat.adam.kernels import PoseFunction
 from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS
@@ -92,7 +92,7 @@ class OnNumpy(ours.KinDynComputations):
 
     def _add_kernel(self, key, request, wrenches=()):
         with pytest.MonkeyPatch.context() as patch:
-            for module in (linkwork.kindyn.kernels, linkwork.compat.adam.kernels):
+            for module in (linkwork.kindyn.programs, linkwork.compat.adam.kernels):
                 patch.setattr(module, "MOST_UNROLLED", -1)
             return super()._add_kernel(key, request, wrenches)
 

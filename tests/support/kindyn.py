@@ -15,7 +15,7 @@ from tests.support.models import random_model, random_q
 
 import linkwork as lw
 from linkwork.engine.symbolic.operations import NUMPY_FUNCTIONS, Op
-from linkwork.kindyn import kernels
+from linkwork.kindyn import programs
 from linkwork.mechanics.base import REPRESENTATIONS
 from linkwork.model.joints.motion import position_jacobian
 
@@ -91,7 +91,7 @@ class OnNumpy(lw.KinDyn):
 
     def _kernel(self, order):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(kernels, "MOST_UNROLLED", -1)
+            patch.setattr(programs, "MOST_UNROLLED", -1)
             return super()._kernel(order)
 
 

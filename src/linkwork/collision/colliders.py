@@ -20,7 +20,8 @@ from linkwork.collision.to_obstacles import distances_to
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.kindyn.core import KinDynCore
-from linkwork.kindyn.kernels import KernelRequest, QuantityKernel
+from linkwork.kindyn.kernels import QuantityKernel
+from linkwork.kindyn.requests import KernelRequest
 
 MOST_TESTS = 1e6  # configurations that are tested on one motion
 ROWS = 4096  # configurations that are tested at a time without the C extension

@@ -31,7 +31,7 @@ from linkwork.collision.closest import (
     square_root,
 )
 from linkwork.collision.shapes import CollisionProblem, placed
-from linkwork.kindyn.inputs import INPUTS
+from linkwork.kindyn.inputs import Q
 from linkwork.kindyn.quantities import Quantity, with_context
 from linkwork.mechanics.base import base_of
 from linkwork.mechanics.joints import JointPose, joint_pose
@@ -328,7 +328,7 @@ def _local_balls(shapes: Sequence[Shape]) -> dict[float, list[tuple[int, Vec]]]:
 # A quantity of robots that consist of spheres.
 NEAREST_SPHERES = Quantity(
     "nearest_spheres",
-    (INPUTS["q"],),
+    (Q,),
     ((lambda problem: len(problem.pairs), 7),),
     with_context(nearest_spheres),
 )

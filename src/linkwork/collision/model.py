@@ -31,9 +31,11 @@ from linkwork.engine.symbolic.traced import is_traced
 from linkwork.errors import ArgumentError, ValueRangeError, shown
 from linkwork.kindyn import KinDyn
 from linkwork.kindyn.core import KinDynCore, options_of_call
-from linkwork.kindyn.kernels import KernelRequest, QuantityKernel
+from linkwork.kindyn.inputs import Q, array_input
+from linkwork.kindyn.kernels import QuantityKernel
 from linkwork.kindyn.options import CallOptions
 from linkwork.kindyn.quantities import quantity
+from linkwork.kindyn.requests import KernelRequest
 from linkwork.model.geometry import Shape
 from linkwork.model.model import Model
 
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 MANY_ROWS = 1000  # for which robots made of spheres are tested in single precision first
+WIDTH = array_input("width", (), "is one length a row")
 _TRUE, _FALSE = np.bool_(True), np.bool_(False)
 Pairs: TypeAlias = Literal["all", "srdf"] | Iterable[tuple[str, str]]
 
@@ -120,7 +123,7 @@ class CollisionModel(CollisionCore):
     def _new_kernel(self, request: KernelRequest) -> QuantityKernel[Any]:
         return self._collider.kernel(request)
 
-    @quantity(algorithms.smooth_minimum_distance, (), "[m]", has_body=True)
+    @quantity(algorithms.smooth_minimum_distance, (), "[m]", inputs=(Q, WIDTH), has_body=True)
     def smooth_minimum_distance(
         self, q: ArrayLike, width: ArrayLike = 0.01, **options: Unpack[CallOptions]
     ) -> Array:

@@ -26,7 +26,7 @@ from linkwork.engine.kernel.arguments import thread_number
 from linkwork.engine.runtime.compiled_program import FAST, CompiledProgram
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ShapeError, ValueRangeError
-from linkwork.kindyn.inputs import INPUTS
+from linkwork.kindyn.inputs import Q
 from linkwork.kindyn.quantities import Quantity, with_context
 from linkwork.mechanics.base import base_of
 from linkwork.model.geometry import Sphere
@@ -87,7 +87,7 @@ def _n_points(problem: CollisionProblem) -> int:
 
 CENTERS = Quantity(
     "sphere_centers",
-    (INPUTS["q"],),
+    (Q,),
     ((_n_points, 3),),
     with_context(_sphere_centers),
     of_coordinates=True,

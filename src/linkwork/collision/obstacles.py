@@ -11,14 +11,27 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
-from linkwork.kindyn.inputs import OBSTACLE_BLOCK as BLOCK
+from linkwork.kindyn.inputs import array_input
 from linkwork.model.geometry import Box, Capsule, Geometry, Shape, Sphere
 from linkwork.model.pose import NORM_TOLERANCE, Pose
 from linkwork.spatial.source import quat
 
+BLOCK = 4  # obstacles of one kind that a compiled function takes at once
 WIDTHS = {"spheres": 4, "points": 3, "capsules": 7, "boxes": 10, "half_spaces": 4}
 ROUNDINGS = 8.0  # of single precision, relative to the largest coordinate of an obstacle
 _POSITIVE = {"spheres": slice(3, 4), "capsules": slice(6, 7), "boxes": slice(7, 10)}
+
+# What a row of each kind is, in messages about inputs of compiled functions.
+_ENTRIES = {
+    "spheres": "center (3), radius",
+    "capsules": "both ends of the axis (3 + 3), radius",
+    "boxes": "center (3), quaternion wxyz (4), edges (3)",
+    "half_spaces": "unit normal (3), offset",
+}
+OBSTACLE_INPUTS = {
+    kind: array_input(kind, (BLOCK, WIDTHS[kind]), f"has rows of {entries}")
+    for kind, entries in _ENTRIES.items()
+}
 
 
 def _sphere_row(sphere: Sphere, pose: Pose) -> list[float]:

@@ -16,11 +16,18 @@ from linkwork.collision.closest import Ball, Block, HalfSpace, Rod, Solid, selec
 from linkwork.collision.core import CollisionCore, kernel_of, rates
 from linkwork.collision.distances import Robot, add_rates, closest_to, distance_of, is_finite
 from linkwork.collision.exact.queries import Placed, ShapeQueries, smallest
-from linkwork.collision.obstacles import BLOCK, WIDTHS, Obstacles, as_obstacles, in_blocks
+from linkwork.collision.obstacles import (
+    BLOCK,
+    OBSTACLE_INPUTS,
+    WIDTHS,
+    Obstacles,
+    as_obstacles,
+    in_blocks,
+)
 from linkwork.collision.shapes import CLOSED_FORMS, CollisionProblem, axes_along
 from linkwork.engine.symbolic.arrays import Array, ObjectArray, as_array
 from linkwork.errors import ArgumentError, ShapeError
-from linkwork.kindyn.inputs import INPUTS
+from linkwork.kindyn.inputs import Q
 from linkwork.kindyn.quantities import Quantity, Shape, with_context
 from linkwork.mechanics.base import Base, Representation, base_of
 from linkwork.model.geometry import Box, Capsule, Sphere
@@ -122,7 +129,7 @@ JACOBIAN = "_jacobian"
 def _quantities(kind: str, name: str) -> tuple[Quantity, Quantity]:
     """Return the distances of the links to obstacles of a kind, and their derivatives."""
     shape: Shape = (BLOCK, _count(kind))
-    inputs, jacobian = (INPUTS["q"], INPUTS[kind]), name + JACOBIAN
+    inputs, jacobian = (Q, OBSTACLE_INPUTS[kind]), name + JACOBIAN
     return (
         Quantity(name, inputs, (shape,), with_context(_distances(kind)), derivatives=jacobian),
         Quantity(jacobian, inputs, ((*shape, "nv"),), with_context(_jacobian(kind))),

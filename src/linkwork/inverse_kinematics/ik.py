@@ -22,7 +22,8 @@ from linkwork.inverse_kinematics.tasks import Task, as_floats, check_mapping, go
 from linkwork.kindyn import ConstrainedKinDyn, KinDyn
 from linkwork.kindyn.constrained.assembly import TOLERANCE, assembler_of
 from linkwork.kindyn.core import cached
-from linkwork.kindyn.gauss_newton import Bounds, bounds_of, free_coordinates
+from linkwork.kindyn.gauss_newton import Bounds, bounds_of
+from linkwork.kindyn.loops import free_coordinates
 from linkwork.model.geometry import Shape
 
 ROUNDING = 1e-15  # change of a unit quaternion by normalizing it

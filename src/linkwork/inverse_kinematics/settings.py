@@ -17,7 +17,8 @@ from linkwork.inverse_kinematics.tasks import Task, as_floats, scales_of
 from linkwork.kindyn import ConstrainedKinDyn, KinDyn
 from linkwork.kindyn.constrained.assembly import Assembler, assembler_of, draw_closed
 from linkwork.kindyn.core import cached
-from linkwork.kindyn.gauss_newton import Bounds, bounds_of, free_coordinates, step_kernel
+from linkwork.kindyn.gauss_newton import Bounds, bounds_of, step_kernel
+from linkwork.kindyn.loops import free_coordinates
 
 
 @dataclass(frozen=True)

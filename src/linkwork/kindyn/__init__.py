@@ -1,8 +1,8 @@
 """Kinematics and dynamics of one robot, compiled for that robot.
 
-The methods of `KinDyn` are declared in several files: `core` has the options and the kernels,
-`frames`, `dynamics`, `centroidal`, `configurations` and `kinematic_derivatives` the quantities.
-`constrained` declares the methods of `ConstrainedKinDyn`.
+`core` has the options and the kernels, `methods` the quantities of `KinDyn` by topic, `constrained`
+those of `ConstrainedKinDyn`, contacts and the assembly of loops. A call is described by a request
+(`requests`), computed by a program (`programs`), and made by a kernel (`kernels`).
 """
 
 from __future__ import annotations
@@ -18,12 +18,6 @@ from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.traced import is_traced
 from linkwork.errors import ArgumentError, ValueRangeError
-from linkwork.kindyn.centroidal import CentroidalMethods
-from linkwork.kindyn.configurations import (
-    ConfigurationMethods,
-    batch_shape,
-    random_configurations,
-)
 from linkwork.kindyn.constrained.assembly import (
     assemble,
     random_closed,
@@ -41,10 +35,17 @@ from linkwork.kindyn.constrained.methods import (
     independent_coordinates,
 )
 from linkwork.kindyn.core import KinDynCore, cached
-from linkwork.kindyn.dynamics import DynamicsMethods
-from linkwork.kindyn.frames import FrameMethods
-from linkwork.kindyn.kernels import KernelRequest, QuantityKernel
-from linkwork.kindyn.kinematic_derivatives import KinematicDerivativeMethods
+from linkwork.kindyn.kernels import QuantityKernel
+from linkwork.kindyn.methods.centroidal import CentroidalMethods
+from linkwork.kindyn.methods.configurations import (
+    ConfigurationMethods,
+    batch_shape,
+    random_configurations,
+)
+from linkwork.kindyn.methods.dynamics import DynamicsMethods
+from linkwork.kindyn.methods.frames import FrameMethods
+from linkwork.kindyn.methods.kinematic_derivatives import KinematicDerivativeMethods
+from linkwork.kindyn.requests import KernelRequest
 
 
 class ConstrainedKinDyn(ConstrainedMethods):

@@ -25,12 +25,13 @@ from linkwork.errors import (
     warn,
     warn_once,
 )
-from linkwork.kindyn.constrained.loops import check_closing_joints, near_redundancy
 from linkwork.kindyn.foreign_names import no_attribute
-from linkwork.kindyn.kernels import MOST_UNROLLED, KernelRequest, QuantityKernel, key_of
+from linkwork.kindyn.kernels import QuantityKernel
+from linkwork.kindyn.loops import check_closing_joints, near_redundancy
 from linkwork.kindyn.options import methods_of
+from linkwork.kindyn.programs import MOST_UNROLLED, key_of
 from linkwork.kindyn.quantities import Context, Quantity, declared_quantities
-from linkwork.kindyn.requests import Request, Spec, spec_of, wrench_frames
+from linkwork.kindyn.requests import KernelRequest, Request, Spec, spec_of, wrench_frames
 from linkwork.mechanics.base import REPRESENTATIONS, Representation
 from linkwork.mechanics.constraints import (
     Equations,

@@ -10,7 +10,7 @@ damping, and all steps run in compiled code.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -20,9 +20,7 @@ from linkwork.engine.kernel.compile import compile_function
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic import linalg
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ArgumentError, name_not_found
-from linkwork.mechanics.problem import Problem
-from linkwork.model.layout import BASE_NV, Layout
+from linkwork.model.layout import Layout
 
 # States of a search: the configuration, its damping, cost and excess, and, if the objective has
 # movable coordinates, 1 for each coordinate of nu that the next step may move, else 0.
@@ -217,23 +215,3 @@ def _limits(layout: Layout) -> dict[str, list[float]]:
             joint = layout.model.joint(name).limits
             limits[name] = [joint.lower, joint.upper]
     return limits
-
-
-def free_coordinates(problem: Problem, fixed: Iterable[str]) -> Array:
-    """Return (nv,) 0 for coordinates of fixed joints and of a base named "base", else 1."""
-    layout = problem.layout
-    spans = {**({"base": slice(0, BASE_NV)} if layout.floating else {}), **layout.nu}
-    known, free = list(spans), np.ones(layout.nv)
-    for name in fixed:
-        if name in problem.rows and name not in known:
-            raise no_coordinate(name)
-        if name not in known:
-            raise name_not_found("joint", name, known)
-        free[spans[name]] = 0.0
-    return free
-
-
-def no_coordinate(name: str) -> ArgumentError:
-    """Return the error for a loop or constraint in place of a joint with coordinates."""
-    text = f"{name!r} closes a loop or is a constraint, so it has no coordinate in q"
-    return ArgumentError(f"{text}; KinDyn(model, cut=[...]) cuts another joint of a loop")

@@ -87,7 +87,8 @@ def merged(inputs: Iterable[Input]) -> list[Input]:
     for one in inputs:
         earlier = by_name.get(one.name, one)
         by_name[one.name] = one if one.has_unit_norms else earlier
-    return [by_name[name] for name in INPUTS if name in by_name]
+    names = [*INPUTS, *(name for name in by_name if name not in INPUTS)]
+    return [by_name[name] for name in names if name in by_name]
 
 
 def _no_slices(problem: Problem) -> Mapping[str, slice]:
@@ -125,32 +126,16 @@ def _like_nu(name: str, base: str, joints: str, description: str) -> Input:
     )
 
 
-def _other(name: str, shape: tuple[int, ...], meaning: str, description: str = "") -> Input:
+def array_input(name: str, shape: tuple[int, ...], meaning: str, description: str = "") -> Input:
     """Return an input whose entries do not belong to joints."""
     text = f"{name} {meaning}"
     return Input(name, lambda problem: shape, _no_slices, lambda problem: text, description)
 
 
-def _obstacles(name: str, width: int, entries: str) -> Input:
-    return Input(
-        name,
-        lambda problem: (OBSTACLE_BLOCK, width),
-        _no_slices,
-        lambda problem: f"a row of {name} is {entries}",
-    )
-
-
 Q = _like_q("q", "configuration")
 UNNORMALIZED_Q = replace(Q, has_unit_norms=False)
-GRAVITY = _other(
+GRAVITY = array_input(
     "gravity", (3,), "is a vector in the world", "acceleration of free fall in the world [m/s^2]"
-)
-OBSTACLE_BLOCK = 4  # obstacles of one kind that a function takes at once
-OBSTACLES = (
-    _obstacles("spheres", 4, "center (3), radius"),
-    _obstacles("capsules", 7, "both ends of the axis (3 + 3), radius"),
-    _obstacles("boxes", 10, "center (3), quaternion wxyz (4), edges (3)"),
-    _obstacles("half_spaces", 4, "unit normal (3), offset"),
 )
 
 _ALL = (
@@ -158,7 +143,7 @@ _ALL = (
     _like_q("q_start", "configuration at the start"),
     _like_q("q_end", "configuration at the end"),
     _like_nu("nu", "base velocity", "velocities s_dot", "velocity [m/s, rad/s]"),
-    _other("dt", (), "is one time [s] for each row", "time [s]"),
+    array_input("dt", (), "is one time [s] for each row", "time [s]"),
     _like_nu(
         "nu_dot",
         "base acceleration",
@@ -178,7 +163,7 @@ _ALL = (
         lambda problem: "forces has one entry for each constraint equation",
         "constraint forces, one for each equation [N, N m]",
     ),
-    _other(
+    array_input(
         "restitution",
         (),
         "is one number a row",
@@ -190,13 +175,14 @@ _ALL = (
         lambda problem: problem.layout.nu,
         lambda problem: "free is 1 for coordinates of nu that may move, 0 for others",
     ),
-    _other("damping", (), "is one number a row", "relative to the diagonal of J J^T"),
+    array_input("damping", (), "is one number a row", "relative to the diagonal of J J^T"),
     GRAVITY,
-    _other("width", (), "is one length a row"),
-    *OBSTACLES,
 )
 INPUTS = {one.name: one for one in _ALL}
-"""All inputs of quantities by name, in the order in which a function of several takes them."""
+"""Inputs of quantities by name, in the order in which a function of several takes them.
+
+Others, of quantities outside of `KinDyn`, come after them.
+"""
 
 DESCRIPTIONS = {
     **{one.name: one.description for one in _ALL if one.description},

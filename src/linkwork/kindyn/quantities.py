@@ -188,7 +188,7 @@ def quantity(
         by_position = [one for one in arguments if one.kind is one.POSITIONAL_OR_KEYWORD]
         frames = [one.name for one in by_position if one.annotation in ("str", str)]
         names = [one.name for one in by_position[len(frames) :]]
-        unknown = [one for one in names if one not in INPUTS]
+        unknown = [one for one in names if one not in INPUTS and inputs is None]
         assert not unknown, f"{name}: {unknown} are neither frames (of type str) nor inputs"
         forces = tuple(one for one in FORCES if one in signature.parameters)
         row = Quantity(

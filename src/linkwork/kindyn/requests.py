@@ -1,16 +1,21 @@
-"""Requests of quantities: a name, or a name and frames."""
+"""Requests of quantities: a name, or a name and frames; and several of them as one function."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.program import Port
 from linkwork.errors import ArgumentError, name_not_found, shown
+from linkwork.kindyn.inputs import GRAVITY, Input, merged, parameters_of, wrench_on
 from linkwork.kindyn.quantities import Quantity
 from linkwork.mechanics.problem import Problem
 from linkwork.model.model import Model
+
+if TYPE_CHECKING:
+    from linkwork.parameters.table import ParameterTable
 
 Request: TypeAlias = str | tuple[Any, ...]
 """A quantity as `KinDyn.function` takes it: "mass_matrix", or ("jacobian", frame)."""
@@ -50,6 +55,45 @@ class Spec:
         if self.quantity.of_many and len(self.frames) > 3:
             listed = f"{len(self.frames)} frames"
         return f"{name}({listed})" if self.frames else name
+
+
+@dataclass(frozen=True)
+class KernelRequest:
+    """The quantities that a kernel computes, and its inputs."""
+
+    specs: tuple[Spec, ...]
+    wrenches: tuple[str, ...] = ()  # frames on which a wrench is given, each an input of its own
+    gravity: bool = False  # whether gravity is an input
+    # of the model parameters that are inputs, if there are any
+    table: ParameterTable | None = field(default=None, repr=False)
+
+    @cached_property
+    def key(self) -> tuple[Any, ...]:
+        """One flat tuple: quantities with their frames; then wrenches and gravity if given."""
+        names = tuple(part for spec in self.specs for part in spec.request)
+        return (*names, self.wrenches, self.gravity) if self.wrenches or self.gravity else names
+
+    @cached_property
+    def detail(self) -> Any:
+        """The key without its first name: its second entry if there are two, else a tuple."""
+        _, *others = self.key
+        return others[0] if len(others) == 1 else tuple(others)
+
+    @property
+    def inputs(self) -> list[Input]:
+        """The inputs of a quantity, or the union for several; then gravity and the wrenches."""
+        needed = [one for spec in self.specs for one in spec.quantity.inputs]
+        inputs = needed if len(self.specs) == 1 else merged(needed)
+        inputs = [*inputs, *[GRAVITY] * self.gravity, *map(wrench_on, self.wrenches)]
+        if self.table is None or not self.takes_parameters:
+            return inputs
+        return [*inputs, parameters_of(self.table)]
+
+    @property
+    def takes_parameters(self) -> bool:
+        """Whether model parameters are inputs."""
+        of_robot = not all(spec.quantity.of_coordinates for spec in self.specs)
+        return self.table is not None and of_robot
 
 
 def spec_of(request: object, model: Model, quantities: Mapping[str, Quantity]) -> Spec:

@@ -16,8 +16,10 @@ from linkwork.errors import ArgumentError, ValueRangeError, listed
 from linkwork.kindyn.checks import ResultCheck, unexplained
 from linkwork.kindyn.core import KinDynCore
 from linkwork.kindyn.inputs import INPUTS, Input
-from linkwork.kindyn.kernels import MOST_UNROLLED, KernelRequest, QuantityKernel
+from linkwork.kindyn.kernels import QuantityKernel
+from linkwork.kindyn.programs import MOST_UNROLLED
 from linkwork.kindyn.quantities import Quantity, with_context
+from linkwork.kindyn.requests import KernelRequest
 from linkwork.mechanics.problem import Problem
 from linkwork.model.model import Model
 from linkwork.parameters.descriptions import Parameter

@@ -9,7 +9,7 @@ from tests.support.kernels import floater, wait_for_background
 from linkwork.engine.kernel import derive
 from linkwork.engine.kernel import kernel as kernel_module
 from linkwork.errors import LinkworkError
-from linkwork.kindyn import kernels
+from linkwork.kindyn import programs
 
 
 class TracedError(LinkworkError):
@@ -30,7 +30,7 @@ def nothing_is_made(monkeypatch):
         raise TracedError("made again")
 
     def start():
-        monkeypatch.setattr(kernels, "trace", refused)
+        monkeypatch.setattr(programs, "trace", refused)
         monkeypatch.setattr(kernel_module, "jacobian_steps", refused)
         for kind in derive.PROGRAMS:
             monkeypatch.setitem(derive.PROGRAMS, kind, refused)

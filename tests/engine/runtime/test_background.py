@@ -516,9 +516,9 @@ SECOND = """
 from linkwork.engine.symbolic import tracing
 from linkwork.engine.kernel import derive
 from linkwork.engine.runtime import compiler as module
-from linkwork.kindyn import kernels
+from linkwork.kindyn import programs
 def refused(*args, **named): raise AssertionError("it is made anew")
-module.compiled = tracing.trace = kernels.trace = refused
+module.compiled = tracing.trace = programs.trace = refused
 derive.PROGRAMS["vjp"] = refused
 found = first_calls()
 print(float(sum(np.abs(part).sum() for part in found)), "llvmlite" in sys.modules, flush=True)

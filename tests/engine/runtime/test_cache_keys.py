@@ -287,9 +287,9 @@ def test_changed_code_of_users_does_not_use_old_machine_code(tmp_path, name):
 def test_code_defined_only_by_linkwork_is_found_without_tracing(tmp_path):
     """Parameters and joint kinds of linkwork: the second process traces nothing."""
     code = """
-    from linkwork.kindyn import kernels
+    from linkwork.kindyn import programs
     from linkwork.parameters import LinkInertia
-    if SECOND: kernels.trace = None
+    if SECOND: programs.trace = None
     kd = lw.KinDyn(hinge(BODY), parameters=[LinkInertia("second")])
     kd.mass_matrix.warmup()
     print(kd.mass_matrix.status)

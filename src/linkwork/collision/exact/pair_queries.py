@@ -22,7 +22,8 @@ from linkwork.engine.kernel.derive import signature_of_derivative
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError
-from linkwork.kindyn.kernels import KernelRequest, QuantityKernel
+from linkwork.kindyn.kernels import QuantityKernel
+from linkwork.kindyn.requests import KernelRequest
 
 Partials = dict[str, Array]  # by input: (rows, size of the output, size of the input)
 

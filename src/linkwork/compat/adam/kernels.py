@@ -28,7 +28,8 @@ from linkwork.engine.symbolic.program import Port, Program
 from linkwork.engine.symbolic.tracing import trace
 from linkwork.errors import LinkworkError, ValueRangeError
 from linkwork.kindyn import KinDyn
-from linkwork.kindyn.kernels import MOST_UNROLLED, QuantityKernel, computation
+from linkwork.kindyn.kernels import QuantityKernel
+from linkwork.kindyn.programs import MOST_UNROLLED, computation
 from linkwork.kindyn.quantities import Context
 from linkwork.model.layout import BASE_NEUTRAL, Layout
 from linkwork.spatial.blocks import IDENTITY, Mat, Scalar

@@ -15,7 +15,6 @@ from linkwork.engine.kernel.rollout import Rollout
 from linkwork.engine.symbolic import linalg
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, listed, shown, warn_once
-from linkwork.kindyn.configurations import random_configurations
 from linkwork.kindyn.constrained.methods import ConstrainedMethods
 from linkwork.kindyn.core import KinDynCore, cached, joint_names
 from linkwork.kindyn.gauss_newton import (
@@ -24,9 +23,10 @@ from linkwork.kindyn.gauss_newton import (
     Proposal,
     bounds_of,
     clamped,
-    free_coordinates,
     step_kernel,
 )
+from linkwork.kindyn.loops import free_coordinates
+from linkwork.kindyn.methods.configurations import random_configurations
 
 TOLERANCE = 1e-10  # largest entry of the error of a closed configuration [m] or [rad]
 # The same for robots whose equations contradict each other, because numbers of their file are

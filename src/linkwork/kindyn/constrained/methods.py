@@ -25,7 +25,7 @@ from linkwork.kindyn.constrained.contacts import (
     contacts_of,
 )
 from linkwork.kindyn.core import KinDynCore, joint_names, options_of_call
-from linkwork.kindyn.gauss_newton import no_coordinate
+from linkwork.kindyn.loops import no_coordinate
 from linkwork.kindyn.options import CallOptions, ForceOptions, GravityOptions, methods_of
 from linkwork.kindyn.quantities import INERTIA, quantity
 from linkwork.kindyn.requests import Spec

@@ -43,11 +43,11 @@ class Factor:
     poses: list[Array] = field(default_factory=list[Any])  # C0, C1, ..., (4, 4) each
     inverse: bool = False
 
-    def times(self, constant: Array) -> None:
+    def multiply_right(self, constant: Array) -> None:
         """Multiply a constant pose from the right."""
         self.poses = [pose @ constant for pose in self.poses]
 
-    def after(self, constant: Array) -> None:
+    def multiply_left(self, constant: Array) -> None:
         """Multiply a constant pose from the left."""
         self.poses = [constant @ pose for pose in self.poses]
 
@@ -216,9 +216,9 @@ def _merged(factors: Sequence[Factor]) -> list[Factor]:
     result: list[Factor] = []
     for factor in factors:
         if _is_constant(factor) and result and result[-1].poses:
-            result[-1].times(factor.poses[0])
+            result[-1].multiply_right(factor.poses[0])
         elif result and _is_constant(result[-1]) and factor.poses:
-            factor.after(result.pop().poses[0])
+            factor.multiply_left(result.pop().poses[0])
             result.append(factor)
         else:
             result.append(factor)

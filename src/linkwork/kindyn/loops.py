@@ -1,13 +1,17 @@
-"""Checks of joints that close loops, and of the equations of loops and contacts."""
+"""Joints that close loops: checks of their equations, and which coordinates are free to move."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from linkwork.algorithms.constraints.sizes import nearly_redundant, redundant_in_part
-from linkwork.errors import ArgumentError, listed, warn_once
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.errors import ArgumentError, listed, name_not_found, warn_once
 from linkwork.mechanics.problem import Problem
+from linkwork.model.layout import BASE_NV
 from linkwork.model.model import Model
 from linkwork.model.parts import Joint
 
@@ -61,3 +65,23 @@ def near_redundancy(problem: Problem) -> str | None:
         text = f"{text} {near.size:.0e}, and satisfied only in part; `residual` states the error"
     names = ", ".join(map(repr, near.names))
     return f"{problem.layout.model.name}: constraints {names} {text}"
+
+
+def free_coordinates(problem: Problem, fixed: Iterable[str]) -> Array:
+    """Return (nv,) 0 for coordinates of fixed joints and of a base named "base", else 1."""
+    layout = problem.layout
+    spans = {**({"base": slice(0, BASE_NV)} if layout.floating else {}), **layout.nu}
+    known, free = list(spans), np.ones(layout.nv)
+    for name in fixed:
+        if name in problem.rows and name not in known:
+            raise no_coordinate(name)
+        if name not in known:
+            raise name_not_found("joint", name, known)
+        free[spans[name]] = 0.0
+    return free
+
+
+def no_coordinate(name: str) -> ArgumentError:
+    """Return the error for a loop or constraint in place of a joint with coordinates."""
+    text = f"{name!r} closes a loop or is a constraint, so it has no coordinate in q"
+    return ArgumentError(f"{text}; KinDyn(model, cut=[...]) cuts another joint of a loop")

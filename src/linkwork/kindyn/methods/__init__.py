@@ -1,0 +1,1 @@
+"""The methods of `KinDyn`: declarations of its quantities, by topic."""
