@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+from tests.support.kernels import output_of
+
 import linkwork as lw
 from linkwork.io.mesh_files import MESH_PACKAGES
 from linkwork.io.named_robots import EXAMPLES
@@ -30,3 +33,33 @@ def test_packages_in_messages_are_dependencies_of_an_extra():
             named |= set(re.findall(r'"([\w\[\]-]+)"', call.partition(",")[2]))
     assert {"coal", "mujoco", "casadi"} <= named
     assert {name.partition("[")[0] for name in named} <= known
+
+
+@pytest.mark.parametrize(
+    ("statement", "package"),
+    [
+        ("linkwork.VectorEnv", "gymnasium"),
+        ("import linkwork.envs.quadruped", "gymnasium"),
+        ("import linkwork.envs.stable_baselines3", "gymnasium"),
+        ("import linkwork.torch", "torch"),
+        ("import linkwork.jax", "jax"),
+        ("import linkwork.compat.adam.pytorch", "torch"),
+        ("import linkwork.compat.adam.jax", "jax"),
+        ("import linkwork.casadi as c; c.KinDyn(linkwork.load('arm'), floating=False)", "casadi"),
+        ("linkwork.view(linkwork.load('arm'))", "viser"),
+        ("linkwork.load('<mujoco/>')", "mujoco"),
+        ("linkwork.dump_usd(linkwork.load('arm'))", "usd-core"),
+    ],
+)
+def test_what_needs_a_package_names_it(statement, package):
+    module = {"usd-core": "pxr"}.get(package, package)
+    code = f"""
+import sys
+sys.modules["{module}"] = None
+import linkwork
+try:
+    {statement}
+except linkwork.MissingPackageError as error:
+    print(error)
+"""
+    assert f"pip install {package}" in output_of(code)

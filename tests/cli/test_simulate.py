@@ -1,6 +1,7 @@
 """The command that simulates robots on the ground."""
 
 import json
+import sys
 
 import mujoco
 import numpy as np
@@ -52,6 +53,13 @@ def test_facts_for_programs_and_a_file_for_view(ball, tmp_path):
     assert facts["steps_per_second"] > 0
     assert np.load(saved).shape == (101, 8)
     assert mujoco.MjModel.from_xml_path(str(written)).npair == 1
+
+
+def test_nothing_is_simulated_for_a_viewer_that_is_not_installed(ball, monkeypatch):
+    monkeypatch.setitem(sys.modules, "viser", None)
+    done = run("simulate", ball, "--view")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "pip install viser" in done.stderr
 
 
 def test_other_robots_are_dropped_on_a_plane(tmp_path):

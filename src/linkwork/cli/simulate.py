@@ -57,6 +57,10 @@ def simulate(
     if save is not None and not (save.endswith(SAVED) and Path(save).parent.is_dir()):
         kinds = " or ".join(SAVED)
         raise ArgumentError(f"--save: expected a {kinds} file in a folder that exists")
+    if show:
+        from linkwork.viewer.drawing import viewer_package
+
+        viewer_package("viser")  # without it, nothing is simulated
     chosen = {
         "floating": floating,
         "ground": None if ground is None else [one.strip() for one in ground.split(",")],

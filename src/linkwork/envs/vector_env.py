@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import gymnasium
 import numpy as np
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike
 
 from linkwork.engine.cached_property import cached_property
@@ -28,20 +32,10 @@ from linkwork.envs.transition import (
     Transition,
     unpacked,
 )
-from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, missing_package, shown
+from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
 from linkwork.model.numbers import instance
 from linkwork.simulation.core import SimulationState
 from linkwork.simulation.simulation import Simulation
-
-try:
-    import gymnasium
-    from gymnasium.error import ClosedEnvironmentError, ResetNeeded
-    from gymnasium.vector import AutoresetMode
-    from gymnasium.vector.utils import batch_space
-except ModuleNotFoundError as error:
-    if error.name != "gymnasium":
-        raise
-    raise missing_package("linkwork.envs", "gymnasium") from error
 
 Observation = Any  # an array, or a dictionary of arrays
 

@@ -8,17 +8,24 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.bridges.jax.functions import wrap
 from linkwork.compat.adam import parametric
 from linkwork.compat.adam.core import SpatialMath as SpatialMath  # noqa: PLC0414 - of adam's module
 from linkwork.compat.adam.numpy import STANDARD_GRAVITY, ConvertedFunction, DifferentiableKinDyn
 from linkwork.engine.kernel.kernel import Kernel
-from linkwork.errors import ArgumentError, shown
+from linkwork.errors import ArgumentError, missing_package, shown
+
+try:
+    import jax
+    import jax.numpy as jnp
+
+    from linkwork.bridges.jax.functions import wrap
+except ModuleNotFoundError as error:
+    if error.name != "jax":
+        raise
+    raise missing_package("linkwork.compat.adam.jax", "jax") from error
 
 
 class KinDynComputations(DifferentiableKinDyn):

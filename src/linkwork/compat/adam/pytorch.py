@@ -8,15 +8,22 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike
 
-from linkwork.bridges.torch.functions import wrap
 from linkwork.compat.adam import parametric
 from linkwork.compat.adam.core import SpatialMath as SpatialMath  # noqa: PLC0414 - of adam's module
 from linkwork.compat.adam.numpy import STANDARD_GRAVITY, ConvertedFunction, DifferentiableKinDyn
 from linkwork.engine.kernel.kernel import Kernel
-from linkwork.errors import ArgumentError, shown
+from linkwork.errors import ArgumentError, missing_package, shown
+
+try:
+    import torch
+
+    from linkwork.bridges.torch.functions import wrap
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    raise missing_package("linkwork.compat.adam.pytorch", "torch") from error
 
 
 class KinDynComputations(DifferentiableKinDyn):
