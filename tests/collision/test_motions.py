@@ -153,14 +153,30 @@ def test_spheres_around_links_contain_their_spheres(robot):
         assert (np.linalg.norm(centers - centers[0], axis=-1) + radii <= radii[0] + 1e-12).all()
 
 
-def test_obstacles_far_away_and_large_ones_are_exact_to_their_rounding(robot):
-    q = robot.kindyn.neutral()
-    for size in (10.0, 1000.0):
-        box = [0.0, 0.0, -1.0 - size / 2.0, 1.0, 0.0, 0.0, 0.0, size, size, size]
-        least = 1.0 - 0.2  # the pedestal reaches down to 0.2 m below the origin
-        for gap in (-1e-6, 1e-5 + 1e-5 * size):
-            moved = [*box[:2], box[2] + least - gap, *box[3:]]
-            assert robot.in_collision(q, obstacles=lw.Obstacles(boxes=[moved])) == (gap < 0.0)
+TURNED = [np.cos(0.4), 0.0, 0.0, np.sin(0.4)]  # about the vertical: not aligned with the axes
+BELOW = {  # an obstacle of a size whose highest point is at a height, below the pedestal
+    "sphere": lambda size, top: {"spheres": [[0.1, 0.2, top - size, size]]},
+    "capsule": lambda size, top: {
+        "capsules": [[0.1 - size, 0.2, top - size, 0.1 + size, 0.2, top - size, size]]
+    },
+    "aligned box": lambda size, top: {
+        "boxes": [[0.0, 0.0, top - size / 2, 1.0, 0.0, 0.0, 0.0, size, size, size]]
+    },
+    "turned box": lambda size, top: {
+        "boxes": [[0.0, 0.0, top - size / 2, *TURNED, size, size, size]]
+    },
+    "half-space": lambda size, top: {"half_spaces": [[0.0, 0.0, 1.0, top]]},
+}
+
+
+@pytest.mark.parametrize("size", [10.0, 1000.0])
+@pytest.mark.parametrize("kind", BELOW)
+def test_obstacles_far_away_and_large_ones_are_exact_to_their_rounding(robot, kind, size):
+    """Single precision rounds coordinates of a large obstacle by more than the gap."""
+    q, lowest = robot.kindyn.neutral(), -0.2  # the pedestal reaches down to 0.2 m below the origin
+    for gap in (-1e-6, 1e-5 + 1e-5 * size):
+        obstacles = lw.Obstacles(**BELOW[kind](size, lowest - gap))
+        assert robot.in_collision(q, obstacles=obstacles) == (gap < 0.0)
 
 
 def test_closed_loops_are_rejected():
