@@ -10,7 +10,8 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from tests.support.commands import run_here
 
-from linkwork.envs import READY, VectorEnv
+import linkwork as lw
+from linkwork.envs import READY, Row, VectorEnv, humanoid
 
 
 @pytest.mark.parametrize("name", READY)
@@ -60,6 +61,78 @@ def test_a_quadruped_stands_at_its_targets(robot):
         assert not (terminated | truncated).any()
     up = env.unwrapped.x.q[:, 2]
     assert ((up > 0.22) & (up < 0.33)).all()
+
+
+@pytest.fixture(scope="module")
+def humanoid_sim():
+    return humanoid.simulation()
+
+
+def in_stance(sim):
+    return sim.state(q=[0.0, 0.0, humanoid.HEIGHT, 1.0, 0.0, 0.0, 0.0, *humanoid.STANCE])
+
+
+def test_a_humanoid_stands_on_the_corners_of_its_soles(humanoid_sim):
+    """All spheres are inside of the boxes of the file, and touch the ground in the stance."""
+    distances = humanoid_sim.forward(in_stance(humanoid_sim), np.zeros(31)).distances
+    assert distances.shape == (8,)
+    np.testing.assert_allclose(distances, 0.0, atol=1e-3)
+    file = lw.load("humanoid")
+    for foot in humanoid.FEET:
+        box = file.link(foot).collisions[0]
+        for one in humanoid_sim.model.link(foot).collisions:
+            offset = np.subtract(one.link_H_shape.xyz, box.link_H_shape.xyz)
+            assert (abs(offset) + one.geometry.radius <= np.array(box.geometry.size) / 2).all()
+    assert humanoid_sim.kd.total_mass == pytest.approx(lw.KinDyn(file).total_mass)
+
+
+def test_motors_of_a_humanoid_are_as_strong_as_its_file_says(humanoid_sim):
+    x, joints = in_stance(humanoid_sim), lw.load("humanoid").joints
+    strongest = [joint.limits.effort for joint in joints if not joint.is_fixed]
+    limited = humanoid_sim.step(x, np.full(31, 1e4)).nu
+    np.testing.assert_array_equal(limited, humanoid_sim.step(x, strongest).nu)
+
+
+@pytest.mark.parametrize(("phase", "left", "right"), [(0.5, 1, 0), (1.5, 0, 1), (1.0, 0, 0)])
+def test_a_clock_bends_one_leg_of_a_humanoid_after_the_other(humanoid_sim, phase, left, right):
+    row = Row(
+        in_stance(humanoid_sim),
+        *np.zeros((2, 12)),
+        steps=0,
+        random=None,
+        memory={"phase": phase * np.pi},
+    )
+    torques = humanoid.control(row)
+    bend = humanoid.STIFFNESS[:6] * humanoid.BEND
+    np.testing.assert_allclose(torques[:6], left * bend, atol=1e-10)
+    np.testing.assert_allclose(torques[6:12], right * bend, atol=1e-10)
+    np.testing.assert_allclose(torques[12:], 0.0, atol=1e-10)
+
+
+def test_a_humanoid_is_pushed_in_all_directions_while_it_stands():
+    env = gymnasium.make_vec("linkwork/HumanoidStand-v0", num_envs=500).unwrapped
+    env.reset(seed=0)
+    jumps = []
+    for _ in range(10):
+        before = env.x.nu[:, :2].copy()
+        _, _, terminated, truncated, _ = env.step(np.zeros((500, 12)))
+        jumps.append((env.x.nu[:, :2] - before)[~(terminated | truncated)])
+    jumps = np.concatenate(jumps)
+    pushes = jumps[np.linalg.norm(jumps, axis=1) > 0.15]  # 20 ms change less
+    assert 10 < len(pushes) < 60
+    assert (pushes.min(axis=0) < -0.2).all()
+    assert (pushes.max(axis=0) > 0.2).all()
+
+
+def test_a_humanoid_is_rewarded_for_feet_that_follow_the_clock():
+    env = gymnasium.make_vec("linkwork/HumanoidVelocity-v0", num_envs=200).unwrapped
+    env.reset(seed=0)
+    env.x.q[:], env.x.nu[:] = in_stance(env.sim).q, 0.0
+    phase = env.memory["phase"].copy()
+    _, _, _, _, info = env.step(np.zeros((200, 12)))
+    feet, lifts = info["terms"]["feet"], abs(np.sin(phase))  # both feet are still on the ground
+    assert feet[lifts < 0.1].min() > 0.03
+    assert feet[lifts > 0.9].max() < 0.02
 
 
 def test_a_command_lists_them():

@@ -1,0 +1,239 @@
+"""A humanoid that stands while it is pushed, or that walks at commanded velocities.
+
+All joints of the bundled humanoid move. A policy moves those of the legs, and springs hold the
+others. A clock bends one leg after the other; the policy learns to walk with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from linkwork.engine.symbolic.arrays import Array
+from linkwork.envs.quadruped import body_velocity
+from linkwork.envs.row import Row
+from linkwork.envs.vector_env import VectorEnv
+from linkwork.io.load import load
+from linkwork.model.geometry import Shape, Sphere
+from linkwork.model.model import Model
+from linkwork.model.parts import Link
+from linkwork.model.pose import Pose
+from linkwork.simulation.simulation import Simulation
+from linkwork.spatial import quat
+
+FEET = ("l_foot", "r_foot")
+LENGTH, WIDTH, RADIUS = 0.095, 0.035, 0.015  # of spheres at the corners of a sole [m]
+LEGS, JOINTS = 12, 31  # joints: those of the legs come first
+
+
+def of_all_joints(leg: list[float], torso: float, arm: float, wrist: float, neck: float) -> Array:
+    """Return numbers for all joints: legs, torso, arms and neck."""
+    return np.array([*leg * 2, *[torso] * 3, *([arm] * 4 + [wrist] * 3) * 2, *[neck] * 2])
+
+
+# of a leg: yaw, roll and pitch of the hip, knee, pitch and roll of the ankle
+STANCE = of_all_joints([0.0, 0.0, -0.3, 0.6, -0.3, 0.0], 0.0, 0.0, 0.0, 0.0)  # [rad]
+STANCE[[18, 25]] = -0.4  # elbows
+HEIGHT = 0.857  # of the pelvis in the stance [m]
+BEND = STANCE[:6]  # the leg that swings bends twice as much [rad]
+SCALE = 0.3  # of actions [rad]
+STIFFNESS = of_all_joints([150.0, 200.0, 200.0, 250.0, 100.0, 60.0], 300.0, 80.0, 20.0, 20.0)
+DAMPING = of_all_joints([4.0, 5.0, 5.0, 5.0, 2.0, 2.0], 6.0, 2.0, 0.5, 0.5)
+ROTOR = 0.02  # inertia of motors, at their joints [kg m^2]
+
+DT, STEPS = 0.02, 500  # of a step [s], and steps of an episode
+SLOWEST, FASTEST = np.array([-0.2, -0.2, -0.4]), np.array([1.0, 0.2, 0.4])  # vx, vy, yaw rate
+COMMAND_STEPS = 250  # the average time of a command
+PERIOD = 0.8  # of a step with each foot [s]
+SWING = 0.08  # the height of a foot in the middle of its step [m]
+PUSH, PUSH_STEPS = 0.5, 150  # the largest change of velocity [m/s], and the average time between
+
+
+def torques(row: Row, offsets: Any) -> Any:
+    """Return the torques of a spring and damper at each joint; offsets are those of the legs.
+
+    The motors, whose largest torques are in the file of the robot, limit them.
+    """
+    target = STANCE + np.concatenate([offsets, np.zeros(JOINTS - LEGS)])
+    return STIFFNESS * (target - row.q[7:]) - DAMPING * row.nu[6:]
+
+
+def control(row: Row) -> Any:
+    """Return torques that bend the leg that swings, and apply the action."""
+    left, right = swing(row)
+    return torques(row, SCALE * row.action + np.concatenate([left * BEND, right * BEND]))
+
+
+def clock(row: Row) -> Any:
+    """Return the phase of the walk [rad]: the left foot swings while its sine is positive."""
+    return row.phase + 2.0 * np.pi * DT / PERIOD * row.steps
+
+
+def swing(row: Row) -> tuple[Any, Any]:
+    """Return how high each foot should be, from 0 to 1."""
+    sine = np.sin(clock(row))
+    return np.maximum(sine, 0.0), np.maximum(-sine, 0.0)
+
+
+def observe(row: Row) -> Any:
+    """Return what the policy sees: 50 numbers of about the same size."""
+    v, w, up = body_velocity(row)
+    command = row.command * np.array([2.0, 2.0, 0.25])
+    time = np.array([np.sin(clock(row)), np.cos(clock(row))])
+    return np.concatenate([2.0 * v, 0.25 * w, up, command, time, *legs(row)])
+
+
+def legs(row: Row) -> tuple[Any, Any, Any]:
+    """Return positions and velocities of the joints of the legs, and the last action."""
+    return row.q[7 : 7 + LEGS] - STANCE[:LEGS], 0.05 * row.nu[6 : 6 + LEGS], row.action
+
+
+def reward(row: Row) -> dict[str, Any]:
+    """Return the terms of the reward for a step of 20 ms."""
+    v, w, _ = body_velocity(row)
+    error = row.command[:2] - v[:2]
+    left, right = swing(row)
+    distances = row.forward.distances  # of four spheres of each foot from the ground
+    lift = np.array([np.min(distances[:4]), np.min(distances[4:])])
+    miss = lift - SWING * np.array([left, right])
+    return {
+        "velocity": 0.05 * np.exp(-(error @ error) / 0.15),
+        "yaw rate": 0.025 * np.exp(-((row.command[2] - w[2]) ** 2) / 0.25),
+        "feet": 0.04 * np.exp(-(miss @ miss) / 0.002),
+        **posture(row),
+    }
+
+
+def posture(row: Row) -> dict[str, Any]:
+    """Return the terms of the reward that both tasks have."""
+    v, w, up = body_velocity(row)
+    joints, speeds, change = row.q[7:], row.nu[6 : 6 + LEGS], row.action - row.last_action
+    hips = joints[np.array([0, 1, 6, 7])]
+    return {
+        "alive": 0.01,
+        "height": -0.5 * (row.q[2] - HEIGHT) ** 2,
+        "bounce": -0.02 * np.minimum(v[2] ** 2, 1.0),
+        "sway": -0.001 * np.minimum(w[:2] @ w[:2], 40.0),
+        "tilt": -0.06 * (up[:2] @ up[:2]),
+        "hips": -0.02 * (hips @ hips),
+        "smoothness": -0.0003 * (change @ change),
+        "effort": -2e-6 * np.minimum(speeds @ speeds, 1000.0),
+        "fall": np.where(fallen(row), -0.5, 0.0),
+    }
+
+
+def fallen(row: Row) -> Any:
+    """Return whether the pelvis is low or tilted by more than 50 degrees."""
+    return (row.q[2] < 0.6) | (quat.to_rotation(row.q[3:7])[2, 2] < 0.65)
+
+
+def start(row: Row) -> dict[str, Any]:
+    """Start near the stance."""
+    joints = STANCE + row.random.normal(0.0, 0.05, JOINTS)
+    base = np.array([0.0, 0.0, HEIGHT + 0.01, 1.0, 0.0, 0.0, 0.0])
+    return {"q": np.concatenate([base, joints]), "nu": row.random.normal(0.0, 0.1, 6 + JOINTS)}
+
+
+def reset(row: Row) -> dict[str, Any]:
+    """Start with a random command, at any time of the clock."""
+    command = row.random.uniform(SLOWEST, FASTEST)
+    return {**start(row), "command": command, "phase": row.random.uniform(0.0, 2.0 * np.pi)}
+
+
+def memory(row: Row) -> dict[str, Any]:
+    """Choose another command from time to time."""
+    is_new = row.random.chance(1.0 / COMMAND_STEPS)
+    return {"command": np.where(is_new, row.random.uniform(SLOWEST, FASTEST), row.command)}
+
+
+def stand_control(row: Row) -> Any:
+    """Return torques that apply the action."""
+    return torques(row, SCALE * row.action)
+
+
+def stand_observe(row: Row) -> Any:
+    """Return what the policy that stands sees: 45 numbers."""
+    v, w, up = body_velocity(row)
+    return np.concatenate([2.0 * v, 0.25 * w, up, *legs(row)])
+
+
+def stand_reward(row: Row) -> dict[str, Any]:
+    """Return the terms of the reward: no velocity, in the stance."""
+    v, w, _ = body_velocity(row)
+    offsets, _, _ = legs(row)
+    return {
+        "still": 0.05 * np.exp(-(v[:2] @ v[:2]) / 0.1),
+        "turn": -0.01 * np.minimum(w[2] ** 2, 4.0),
+        "stance": 0.05 * np.exp(-(offsets @ offsets) / 0.5),
+        **posture(row),
+    }
+
+
+def pushed(row: Row) -> dict[str, Any]:
+    """Push the robot in a random direction from time to time."""
+    push = row.random.uniform([-PUSH, -PUSH], [PUSH, PUSH])
+    push = np.where(row.random.chance(1.0 / PUSH_STEPS), push, 0.0)
+    return {"nu": row.nu + np.concatenate([push, np.zeros(4 + JOINTS)])}
+
+
+def robot() -> Model:
+    """Return the bundled humanoid with motors, and with spheres at the corners of its soles."""
+    model = load("humanoid")
+    joints = [one if one.is_fixed else replace(one, armature=ROTOR) for one in model.joints]
+    links = [
+        replace(one, collisions=corners(one) if one.name in FEET else ()) for one in model.links
+    ]
+    return replace(model, links=tuple(links), joints=tuple(joints))
+
+
+def corners(foot: Link) -> tuple[Shape, ...]:
+    """Return spheres at the corners of the box that is the sole of a foot."""
+    x, y, z = foot.collisions[0].link_H_shape.xyz
+    ends = [(x + dx, y + dy, z) for dx in (LENGTH, -LENGTH) for dy in (WIDTH, -WIDTH)]
+    return tuple(Shape(Sphere(RADIUS), Pose(end)) for end in ends)
+
+
+def simulation() -> Simulation:
+    """Return the simulation of the humanoid on its feet."""
+    # a solution to four digits is accurate enough to learn
+    return Simulation(robot(), ground=FEET, dt=0.005, friction=0.8, iterations=4, tolerance=1e-4)
+
+
+def humanoid_velocity(num_envs: int = 4096, **options: Any) -> VectorEnv:
+    """Return environments in which a humanoid follows velocity commands.
+
+    Args:
+        num_envs: how many.
+        options: of `VectorEnv`; they replace those of this page.
+    """
+    defaults: dict[str, Any] = {
+        "observe": observe,
+        "reward": reward,
+        "terminate": fallen,
+        "reset": reset,
+        "control": control,
+        "memory": memory,
+        "action_range": (np.full(LEGS, -5.0), np.full(LEGS, 5.0)),
+        "substeps": 4,
+        "max_steps": STEPS,
+    }
+    return VectorEnv(simulation(), num_envs=num_envs, **defaults | options)
+
+
+def humanoid_stand(num_envs: int = 4096, **options: Any) -> VectorEnv:
+    """Return environments in which a humanoid stands while it is pushed.
+
+    Args:
+        num_envs: how many.
+        options: of `VectorEnv`; they replace those of this page.
+    """
+    defaults: dict[str, Any] = {
+        "observe": stand_observe,
+        "reward": stand_reward,
+        "reset": start,
+        "control": stand_control,
+        "memory": pushed,
+    }
+    return humanoid_velocity(num_envs, **defaults | options)
