@@ -1,7 +1,8 @@
-"""A humanoid that stands while it is pushed, or that walks at commanded velocities.
+"""A humanoid that walks at commanded velocities, or stands, while it is pushed.
 
 All joints of the bundled humanoid move. A policy moves those of the legs, and springs hold the
-others. A clock bends one leg after the other; the policy learns to walk with it.
+others. While a velocity is commanded, a clock bends one leg after the other: the policy learns to
+walk with it.
 """
 
 from __future__ import annotations
@@ -45,73 +46,57 @@ ROTOR = 0.02  # inertia of motors, at their joints [kg m^2]
 
 DT, STEPS = 0.02, 500  # of a step [s], and steps of an episode
 SLOWEST, FASTEST = np.array([-0.2, -0.2, -0.4]), np.array([1.0, 0.2, 0.4])  # vx, vy, yaw rate
-COMMAND_STEPS = 250  # the average time of a command
+STANDING, COMMAND_STEPS = 0.2, 250  # part of the commands to stand; average time of a command
 PERIOD = 0.8  # of a step with each foot [s]
 SWING = 0.08  # the height of a foot in the middle of its step [m]
-PUSH, PUSH_STEPS = 0.5, 150  # the largest change of velocity [m/s], and the average time between
-
-
-def torques(row: Row, offsets: Any) -> Any:
-    """Return the torques of a spring and damper at each joint; offsets are those of the legs.
-
-    The motors, whose largest torques are in the file of the robot, limit them.
-    """
-    target = STANCE + np.concatenate([offsets, np.zeros(JOINTS - LEGS)])
-    return STIFFNESS * (target - row.q[7:]) - DAMPING * row.nu[6:]
-
-
-def control(row: Row) -> Any:
-    """Return torques that bend the leg that swings, and apply the action."""
-    left, right = swing(row)
-    return torques(row, SCALE * row.action + np.concatenate([left * BEND, right * BEND]))
+PUSH, PUSH_STEPS = 0.4, 150  # the largest change of velocity [m/s], and the average time between
 
 
 def clock(row: Row) -> Any:
-    """Return the phase of the walk [rad]: the left foot swings while its sine is positive."""
-    return row.phase + 2.0 * np.pi * DT / PERIOD * row.steps
+    """Return sine and cosine of the phase of the walk; 0 if the command is to stand."""
+    phase = row.phase + 2.0 * np.pi * DT / PERIOD * row.steps
+    return np.where(row.command @ row.command > 0.0, [np.sin(phase), np.cos(phase)], 0.0)
 
 
-def swing(row: Row) -> tuple[Any, Any]:
-    """Return how high each foot should be, from 0 to 1."""
-    sine = np.sin(clock(row))
-    return np.maximum(sine, 0.0), np.maximum(-sine, 0.0)
+def swing(row: Row) -> Any:
+    """Return how high the left and the right foot should be, from 0 to 1."""
+    sine = clock(row)[0]
+    return np.array([np.maximum(sine, 0.0), np.maximum(-sine, 0.0)])
+
+
+def control(row: Row) -> Any:
+    """Return the torques of a spring and damper at each joint.
+
+    The motors, whose largest torques are in the file of the robot, limit them.
+    """
+    left, right = swing(row)
+    legs = SCALE * row.action + np.concatenate([left * BEND, right * BEND])
+    target = STANCE + np.concatenate([legs, np.zeros(JOINTS - LEGS)])
+    return STIFFNESS * (target - row.q[7:]) - DAMPING * row.nu[6:]
 
 
 def observe(row: Row) -> Any:
     """Return what the policy sees: 50 numbers of about the same size."""
     v, w, up = body_velocity(row)
     command = row.command * np.array([2.0, 2.0, 0.25])
-    time = np.array([np.sin(clock(row)), np.cos(clock(row))])
-    return np.concatenate([2.0 * v, 0.25 * w, up, command, time, *legs(row)])
-
-
-def legs(row: Row) -> tuple[Any, Any, Any]:
-    """Return positions and velocities of the joints of the legs, and the last action."""
-    return row.q[7 : 7 + LEGS] - STANCE[:LEGS], 0.05 * row.nu[6 : 6 + LEGS], row.action
+    positions, speeds = row.q[7 : 7 + LEGS] - STANCE[:LEGS], 0.05 * row.nu[6 : 6 + LEGS]
+    return np.concatenate(
+        [2.0 * v, 0.25 * w, up, command, clock(row), positions, speeds, row.action]
+    )
 
 
 def reward(row: Row) -> dict[str, Any]:
     """Return the terms of the reward for a step of 20 ms."""
-    v, w, _ = body_velocity(row)
+    v, w, up = body_velocity(row)
     error = row.command[:2] - v[:2]
-    left, right = swing(row)
     distances = row.forward.distances  # of four spheres of each foot from the ground
-    lift = np.array([np.min(distances[:4]), np.min(distances[4:])])
-    miss = lift - SWING * np.array([left, right])
+    miss = np.array([np.min(distances[:4]), np.min(distances[4:])]) - SWING * swing(row)
+    hips, speeds = row.q[np.array([7, 8, 13, 14])], row.nu[6 : 6 + LEGS]  # yaw and roll of hips
+    change = row.action - row.last_action
     return {
         "velocity": 0.05 * np.exp(-(error @ error) / 0.15),
         "yaw rate": 0.025 * np.exp(-((row.command[2] - w[2]) ** 2) / 0.25),
         "feet": 0.04 * np.exp(-(miss @ miss) / 0.002),
-        **posture(row),
-    }
-
-
-def posture(row: Row) -> dict[str, Any]:
-    """Return the terms of the reward that both tasks have."""
-    v, w, up = body_velocity(row)
-    joints, speeds, change = row.q[7:], row.nu[6 : 6 + LEGS], row.action - row.last_action
-    hips = joints[np.array([0, 1, 6, 7])]
-    return {
         "alive": 0.01,
         "height": -0.5 * (row.q[2] - HEIGHT) ** 2,
         "bounce": -0.02 * np.minimum(v[2] ** 2, 1.0),
@@ -129,50 +114,32 @@ def fallen(row: Row) -> Any:
     return (row.q[2] < 0.6) | (quat.to_rotation(row.q[3:7])[2, 2] < 0.65)
 
 
-def start(row: Row) -> dict[str, Any]:
-    """Start near the stance."""
+def reset(row: Row) -> dict[str, Any]:
+    """Start near the stance, with a random command, at any time of the clock."""
     joints = STANCE + row.random.normal(0.0, 0.05, JOINTS)
     base = np.array([0.0, 0.0, HEIGHT + 0.01, 1.0, 0.0, 0.0, 0.0])
-    return {"q": np.concatenate([base, joints]), "nu": row.random.normal(0.0, 0.1, 6 + JOINTS)}
+    return {
+        "q": np.concatenate([base, joints]),
+        "nu": row.random.normal(0.0, 0.1, 6 + JOINTS),
+        "command": new_command(row),
+        "phase": row.random.uniform(0.0, 2.0 * np.pi),
+    }
 
 
-def reset(row: Row) -> dict[str, Any]:
-    """Start with a random command, at any time of the clock."""
+def new_command(row: Row) -> Any:
+    """Return a random command, which may be to stand."""
     command = row.random.uniform(SLOWEST, FASTEST)
-    return {**start(row), "command": command, "phase": row.random.uniform(0.0, 2.0 * np.pi)}
+    return np.where(row.random.chance(STANDING), 0.0, command)
 
 
 def memory(row: Row) -> dict[str, Any]:
     """Choose another command from time to time."""
     is_new = row.random.chance(1.0 / COMMAND_STEPS)
-    return {"command": np.where(is_new, row.random.uniform(SLOWEST, FASTEST), row.command)}
-
-
-def stand_control(row: Row) -> Any:
-    """Return torques that apply the action."""
-    return torques(row, SCALE * row.action)
-
-
-def stand_observe(row: Row) -> Any:
-    """Return what the policy that stands sees: 45 numbers."""
-    v, w, up = body_velocity(row)
-    return np.concatenate([2.0 * v, 0.25 * w, up, *legs(row)])
-
-
-def stand_reward(row: Row) -> dict[str, Any]:
-    """Return the terms of the reward: no velocity, in the stance."""
-    v, w, _ = body_velocity(row)
-    offsets, _, _ = legs(row)
-    return {
-        "still": 0.05 * np.exp(-(v[:2] @ v[:2]) / 0.1),
-        "turn": -0.01 * np.minimum(w[2] ** 2, 4.0),
-        "stance": 0.05 * np.exp(-(offsets @ offsets) / 0.5),
-        **posture(row),
-    }
+    return {"command": np.where(is_new, new_command(row), row.command)}
 
 
 def pushed(row: Row) -> dict[str, Any]:
-    """Push the robot in a random direction from time to time."""
+    """Return the velocity after a push in a random direction, which comes from time to time."""
     push = row.random.uniform([-PUSH, -PUSH], [PUSH, PUSH])
     push = np.where(row.random.chance(1.0 / PUSH_STEPS), push, 0.0)
     return {"nu": row.nu + np.concatenate([push, np.zeros(4 + JOINTS)])}
@@ -202,7 +169,7 @@ def simulation() -> Simulation:
 
 
 def humanoid_velocity(num_envs: int = 4096, **options: Any) -> VectorEnv:
-    """Return environments in which a humanoid follows velocity commands.
+    """Return environments in which a humanoid follows velocity commands, or stands.
 
     Args:
         num_envs: how many.
@@ -214,7 +181,7 @@ def humanoid_velocity(num_envs: int = 4096, **options: Any) -> VectorEnv:
         "terminate": fallen,
         "reset": reset,
         "control": control,
-        "memory": memory,
+        "memory": lambda row: memory(row) | pushed(row),
         "action_range": (np.full(LEGS, -5.0), np.full(LEGS, 5.0)),
         "substeps": 4,
         "max_steps": STEPS,
@@ -223,17 +190,14 @@ def humanoid_velocity(num_envs: int = 4096, **options: Any) -> VectorEnv:
 
 
 def humanoid_stand(num_envs: int = 4096, **options: Any) -> VectorEnv:
-    """Return environments in which a humanoid stands while it is pushed.
+    """Return the same environments with the command to stand.
 
     Args:
         num_envs: how many.
         options: of `VectorEnv`; they replace those of this page.
     """
     defaults: dict[str, Any] = {
-        "observe": stand_observe,
-        "reward": stand_reward,
-        "reset": start,
-        "control": stand_control,
+        "reset": lambda row: reset(row) | {"command": np.zeros(3)},
         "memory": pushed,
     }
     return humanoid_velocity(num_envs, **defaults | options)

@@ -37,11 +37,11 @@ READY = {
     "linkwork/Go2Velocity-v0": ReadyEnv(
         "go2", "go2_velocity", "the same with Unitree's go2, which needs example-robot-data"
     ),
-    "linkwork/HumanoidStand-v0": ReadyEnv(
-        "humanoid", "humanoid_stand", "stand on two feet while pushed"
-    ),
     "linkwork/HumanoidVelocity-v0": ReadyEnv(
-        "humanoid", "humanoid_velocity", "follow velocity commands on two feet"
+        "humanoid", "humanoid_velocity", "follow velocity commands on two feet, while pushed"
+    ),
+    "linkwork/HumanoidStand-v0": ReadyEnv(
+        "humanoid", "humanoid_stand", "the same with the command to stand"
     ),
 }
 
