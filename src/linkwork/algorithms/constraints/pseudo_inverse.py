@@ -42,9 +42,10 @@ class Regularization(NamedTuple):
     """The matrix U, and the polynomial.
 
     With g the diagonal entry of a row of G and c its size if the row were not due to rounding,
-    U = mu g + floor c / (1 + (g / (small c))^4). So a row is compared with itself, or with its full
-    size if it is much smaller. With floor > mu, rows that are rounding errors have little weight
-    where they contradict others.
+    U = mu g + floor c / (1 + (g / (small c))^4)^2. So a row is compared with itself, or with its
+    full size if it is much smaller. With floor > mu, rows that are rounding errors have little
+    weight where they contradict others. The square gives others their full weight there; a higher
+    power in its place would overflow in single precision.
     """
 
     mu: float
@@ -62,7 +63,8 @@ class Regularization(NamedTuple):
             return self.mu * g
         ratio = g * (1.0 / (self.small * c))
         power = ratio * ratio
-        return self.mu * g + self.floor * c * (1.0 / (1.0 + power * power))
+        share = 1.0 / (1.0 + power * power)
+        return self.mu * g + self.floor * c * (share * share)
 
 
 # Of J M^-1/2 with rows of norm 1, singular values below 1e-8 are taken for rounding errors, those

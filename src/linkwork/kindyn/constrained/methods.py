@@ -220,7 +220,8 @@ class ConstrainedMethods(KinDynCore):
 
         Where constraints are redundant, the derivatives of the forces satisfy the differentiated
         equations, but they can differ from the derivatives of the least forces by forces without
-        effect, J^T f = 0. `forward_dynamics.jacobian("q")` is exact.
+        effect, J^T f = 0. Where constraints contradict each other, so that the residual is not
+        zero, those with respect to q are not exact. `forward_dynamics.jacobian("q")` always is.
         """
         ...
 
