@@ -79,8 +79,9 @@ def test_real_robots(name, floating):
 
 
 @floating_or_not
-def test_armatures_count(floating):
-    case = random_case(3, floating=floating)
+@pytest.mark.parametrize("mimic", [True, False], ids=["dependent joints", "free joints"])
+def test_armatures_count(floating, mimic):
+    case = random_case(3, floating=floating, mimic=mimic)
     first = 6 if floating else 0
     added = {k: JointDynamics(armature=0.1 + k) for k in range(first, case.layout.nv, 2)}
     options = {"velocity": "mixed", "joint_dynamics": added}
