@@ -37,6 +37,15 @@ def test_a_leg_has_one_number_for_each_joint():
     assert_close(moves, [(0, 0, 0), (-0.28, 0, 0), (0, -0.04, 0), (0, -0.15, 0)], rtol=1e-15)
 
 
+def test_an_origin_does_not_move_for_what_its_children_can_do_themselves():
+    """Two joints about the same axis as their parent's start anywhere along it."""
+    aside = ("about_axis", 0, (0.06, 0.0, 0.0))
+    placements, _ = chain(("about_axis", 0, (0.28, 0.12, 0.0)), aside, aside)
+    moves, positions = best_origins(placements, [-1, 0, 1, 1])
+    assert_close(positions, [(0, 0, 0), (0, 0.12, 0), (0, 0, 0), (0, 0, 0)], rtol=1e-15)
+    assert_close(moves[1:], [(-0.28, 0, 0), (-0.34, 0, 0), (-0.34, 0, 0)], rtol=1e-15)
+
+
 def test_where_nothing_is_gained_origins_stay():
     placements, parents = chain(("about_axis", 2, (0.1, 0.2, 0.0)), ("free", 2, (0.3, 0.2, 0.1)))
     moves, positions = best_origins(placements, parents)
