@@ -25,10 +25,11 @@ AXES = {
     "z": (0.0, 0.0, 1.0),
     "tilted": (2 / 3, -1 / 3, 2 / 3),
 }
+EXCHANGED = np.roll(np.eye(3), 1, axis=0)  # x to y, y to z, z to x
 
 
 def mounted_at_an_angle(kind, axis, rng):
-    """Three links whose joints are mounted after a rotation about their own axes."""
+    """Three links; mounts exchange the axes, and rotate about that of the joint."""
     builder = lw.ModelBuilder("chain")
     names = ["first", "middle", "last"]
     for name in names:
@@ -36,8 +37,8 @@ def mounted_at_an_angle(kind, axis, rng):
     for number, (above, link) in enumerate(pairwise(names)):
         rotation = so3.exp(rng.uniform(0.3, 1.2) * np.array(axis))
         mounts = [np.eye(4), np.eye(4)]
-        for mount in mounts:
-            mount[:3, :3], mount[:3, 3] = rotation, rng.normal(size=3)
+        for mount, turn in zip(mounts, (EXCHANGED, np.eye(3)), strict=True):
+            mount[:3, :3], mount[:3, 3] = turn @ rotation, rng.normal(size=3)
         builder.add_joint(
             f"joint{number}",
             kind,
