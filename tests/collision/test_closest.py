@@ -9,11 +9,11 @@ from tests.support.collision import coal_distance
 
 import linkwork as lw
 from linkwork.collision.closest import (
-    Ball,
-    Block,
-    Drum,
     HalfSpace,
-    Rod,
+    PlacedBox,
+    PlacedCapsule,
+    PlacedCylinder,
+    PlacedSphere,
     closest,
     has_closed_form,
 )
@@ -38,17 +38,17 @@ def random_solids(kind, rng, n=N):
     H = np.broadcast_to(np.eye(4), (n, 4, 4)).copy()
     H[:, :3, :3], H[:, :3, 3] = R, o
     r, half = s[:, 0], s[:, 1]
-    if kind is Ball:
-        return Ball(columns(o), r), [coal.Sphere(x) for x in r], H
-    if kind is Rod:
+    if kind is PlacedSphere:
+        return PlacedSphere(columns(o), r), [coal.Sphere(x) for x in r], H
+    if kind is PlacedCapsule:
         d = R[..., 2] * half[:, None]
         there = [coal.Capsule(0.3 * x, 2 * y) for x, y in zip(r, half, strict=True)]
-        return Rod(columns(o - d), columns(o + d), 0.3 * r), there, H
-    if kind is Block:
-        return Block(rows(R), columns(o), columns(s)), [coal.Box(*(2 * x)) for x in s], H
-    if kind is Drum:
+        return PlacedCapsule(columns(o - d), columns(o + d), 0.3 * r), there, H
+    if kind is PlacedBox:
+        return PlacedBox(rows(R), columns(o), columns(s)), [coal.Box(*(2 * x)) for x in s], H
+    if kind is PlacedCylinder:
         there = [coal.Cylinder(x, 2 * y) for x, y in zip(r, half, strict=True)]
-        return Drum(rows(R), columns(o), r, half), there, H
+        return PlacedCylinder(rows(R), columns(o), r, half), there, H
     n_, offset = R[..., 2], rng.normal(size=n)
     there = [coal.Halfspace(a, b) for a, b in zip(n_, offset, strict=True)]
     return HalfSpace(columns(n_), offset), there, np.broadcast_to(np.eye(4), (n, 4, 4))
@@ -58,7 +58,7 @@ def vectors(v, n=N):
     return np.stack(np.broadcast_arrays(*v, np.zeros(n))[:3], axis=-1)
 
 
-SOLIDS = (Ball, Rod, Block, Drum, HalfSpace)
+SOLIDS = (PlacedSphere, PlacedCapsule, PlacedBox, PlacedCylinder, HalfSpace)
 PAIRS = [(a, b) for a in SOLIDS for b in SOLIDS if has_closed_form(a, b)]
 
 
@@ -79,7 +79,7 @@ def test_distances_and_points_agree_with_coal(first, second):
     np.testing.assert_allclose(vectors(result.first)[apart], points[apart], atol=1e-8)
     # coal separates a ball inside a cylinder only sideways: its depth may be larger
     assert (result.distance[~apart] >= distance[~apart] - 1e-9).all()
-    if Drum not in (first, second):
+    if PlacedCylinder not in (first, second):
         np.testing.assert_allclose(result.distance, distance, atol=1e-9)
 
 
@@ -99,43 +99,55 @@ def test_points_are_apart_along_the_normal_and_a_translation_separates(first, se
 
 def translated(solid, by):
     step = columns(by)
-    if isinstance(solid, Rod):
-        return Rod(solid.a + step, solid.b + step, solid.radius)
+    if isinstance(solid, PlacedCapsule):
+        return PlacedCapsule(solid.a + step, solid.b + step, solid.radius)
     if isinstance(solid, HalfSpace):
         return HalfSpace(solid.normal, solid.offset + solid.normal.dot(step))
     center = solid.center + step
-    if isinstance(solid, Ball):
-        return Ball(center, solid.radius)
-    if isinstance(solid, Block):
-        return Block(solid.R, center, solid.half)
-    return Drum(solid.R, center, solid.radius, solid.half_length)
+    if isinstance(solid, PlacedSphere):
+        return PlacedSphere(center, solid.radius)
+    if isinstance(solid, PlacedBox):
+        return PlacedBox(solid.R, center, solid.half)
+    return PlacedCylinder(solid.R, center, solid.radius, solid.half_length)
 
 
-BLOCK = Block(IDENTITY, ZERO, Vec(0.1, 0.2, 0.3))
+BLOCK = PlacedBox(IDENTITY, ZERO, Vec(0.1, 0.2, 0.3))
 
 
 @pytest.mark.parametrize(
     ("first", "second", "distance"),
     [
-        (Ball(ZERO, 0.1), Ball(ZERO, 0.2), -0.3),
-        (Ball(Vec(0.0, 0.0, 0.1), 0.1), Rod(ZERO, Vec(0.0, 0.0, 1.0), 0.2), -0.3),
+        (PlacedSphere(ZERO, 0.1), PlacedSphere(ZERO, 0.2), -0.3),
+        (PlacedSphere(Vec(0.0, 0.0, 0.1), 0.1), PlacedCapsule(ZERO, Vec(0.0, 0.0, 1.0), 0.2), -0.3),
         (
-            Rod(ZERO, Vec(1.0, 0.0, 0.0), 0.1),
-            Rod(Vec(0.5, 0.0, 0.0), Vec(2.0, 0.0, 0.0), 0.1),
+            PlacedCapsule(ZERO, Vec(1.0, 0.0, 0.0), 0.1),
+            PlacedCapsule(Vec(0.5, 0.0, 0.0), Vec(2.0, 0.0, 0.0), 0.1),
             -0.2,
         ),
-        (Rod(ZERO, Vec(1.0, 0.0, 0.0), 0.1), Rod(Vec(0.0, 1.0, 0.0), Vec(1.0, 1.0, 0.0), 0.1), 0.8),
-        (Rod(ZERO, ZERO, 0.1), Rod(Vec(0.0, 0.0, 1.0), Vec(0.0, 0.0, 1.0), 0.1), 0.8),
-        (Ball(ZERO, 0.1), Rod(ZERO, ZERO, 0.2), -0.3),
-        (Rod(ZERO, ZERO, 0.1), Rod(ZERO, Vec(0.0, 0.0, 1.0), 0.2), -0.3),
-        (Rod(ZERO, Vec(0.0, 0.0, 1.0), 0.2), Rod(ZERO, ZERO, 0.1), -0.3),
-        (BLOCK, Ball(ZERO, 0.1), -0.2),
-        (BLOCK, Rod(Vec(-1.0, 0.0, 0.0), Vec(1.0, 0.0, 0.0), 0.0), -0.2),
-        (BLOCK, Rod(Vec(0.0, 0.0, 0.5), Vec(0.0, 0.0, 2.0), 0.1), 0.1),
-        (BLOCK, Rod(Vec(-1.0, 0.0, 0.4), Vec(1.0, 0.0, 0.4), 0.1), 0.0),
-        (Drum(IDENTITY, ZERO, 0.2, 0.1), Ball(ZERO, 0.05), -0.15),
+        (
+            PlacedCapsule(ZERO, Vec(1.0, 0.0, 0.0), 0.1),
+            PlacedCapsule(Vec(0.0, 1.0, 0.0), Vec(1.0, 1.0, 0.0), 0.1),
+            0.8,
+        ),
+        (
+            PlacedCapsule(ZERO, ZERO, 0.1),
+            PlacedCapsule(Vec(0.0, 0.0, 1.0), Vec(0.0, 0.0, 1.0), 0.1),
+            0.8,
+        ),
+        (PlacedSphere(ZERO, 0.1), PlacedCapsule(ZERO, ZERO, 0.2), -0.3),
+        (PlacedCapsule(ZERO, ZERO, 0.1), PlacedCapsule(ZERO, Vec(0.0, 0.0, 1.0), 0.2), -0.3),
+        (PlacedCapsule(ZERO, Vec(0.0, 0.0, 1.0), 0.2), PlacedCapsule(ZERO, ZERO, 0.1), -0.3),
+        (BLOCK, PlacedSphere(ZERO, 0.1), -0.2),
+        (BLOCK, PlacedCapsule(Vec(-1.0, 0.0, 0.0), Vec(1.0, 0.0, 0.0), 0.0), -0.2),
+        (BLOCK, PlacedCapsule(Vec(0.0, 0.0, 0.5), Vec(0.0, 0.0, 2.0), 0.1), 0.1),
+        (BLOCK, PlacedCapsule(Vec(-1.0, 0.0, 0.4), Vec(1.0, 0.0, 0.4), 0.1), 0.0),
+        (PlacedCylinder(IDENTITY, ZERO, 0.2, 0.1), PlacedSphere(ZERO, 0.05), -0.15),
         (HalfSpace(Vec(0.0, 0.0, 1.0), 0.0), BLOCK, -0.3),
-        (HalfSpace(Vec(0.0, 0.0, 1.0), 0.0), Drum(IDENTITY, Vec(0.0, 0.0, 1.0), 0.2, 0.1), 0.9),
+        (
+            HalfSpace(Vec(0.0, 0.0, 1.0), 0.0),
+            PlacedCylinder(IDENTITY, Vec(0.0, 0.0, 1.0), 0.2, 0.1),
+            0.9,
+        ),
     ],
 )
 def test_degenerate_cases_are_finite_and_right(first, second, distance):
@@ -149,7 +161,7 @@ def test_degenerate_cases_are_finite_and_right(first, second, distance):
 def test_the_normal_of_segments_that_cross_separates_them(angle):
     d = np.array([0.0, 0.0, 0.02])
     e = np.array([4e-4 * np.sin(angle), 0.0, 4e-4 * np.cos(angle)])
-    result = closest(*(Rod(Vec(*-v), Vec(*v), 0.001) for v in (d, e)))
+    result = closest(*(PlacedCapsule(Vec(*-v), Vec(*v), 0.001) for v in (d, e)))
     n = np.array(result.normal, float)
     assert abs(n @ d) + abs(n @ e) < 2e-6 * 0.02
     np.testing.assert_allclose(float(result.distance), -0.002, atol=1e-15)
@@ -159,8 +171,8 @@ def test_deepest_points_of_a_segment_parallel_to_a_face_are_in_the_box():
     """Past a corner of the face, the depth is the same, and the points of both are not."""
     a, d = np.array([-0.08, -0.14, 0.05]), np.array([0.166, 0.302, 0.0])
     for tilt in (0.0, 1e-17, -1e-17, 1e-14):
-        rod = Rod(Vec(*a), Vec(*(a + d + [0.0, 0.0, tilt])), 0.01)
-        result = closest(Block(IDENTITY, ZERO, Vec(0.01, 0.02, 0.06)), rod)
+        rod = PlacedCapsule(Vec(*a), Vec(*(a + d + [0.0, 0.0, tilt])), 0.01)
+        result = closest(PlacedBox(IDENTITY, ZERO, Vec(0.01, 0.02, 0.06)), rod)
         first, n = (np.array(v, float) for v in (result.first, result.normal))
         assert (np.abs(first) <= [0.01 + 1e-12, 0.02 + 1e-12, 0.06 + 1e-12]).all()
         second = np.array(result.second, float) + 0.01 * n
@@ -172,7 +184,7 @@ def test_deepest_points_of_a_segment_parallel_to_a_face_are_in_the_box():
 def test_derivatives_are_finite_where_cores_coincide():
     @lw.compile(x=3)
     def distance(x):
-        return closest(Ball(Vec(*x), 0.1), Rod(ZERO, IDENTITY[2], 0.1)).distance
+        return closest(PlacedSphere(Vec(*x), 0.1), PlacedCapsule(ZERO, IDENTITY[2], 0.1)).distance
 
     x = np.array([0.0, 0.0, 0.5])
     np.testing.assert_allclose(distance(x), -0.2)

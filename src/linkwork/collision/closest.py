@@ -39,7 +39,7 @@ TOUCHING = 1e-9  # shapes overlap if their distance is below the negative of thi
 
 
 @dataclass(frozen=True, slots=True)
-class Ball:
+class PlacedSphere:
     """The points within a radius of a center."""
 
     center: Vec
@@ -47,7 +47,7 @@ class Ball:
 
 
 @dataclass(frozen=True, slots=True)
-class Rod:
+class PlacedCapsule:
     """The points within a radius of a segment: a capsule."""
 
     a: Vec
@@ -56,7 +56,7 @@ class Rod:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class PlacedBox:
     """A box: half of its edges along the columns of a rotation."""
 
     R: Mat
@@ -65,7 +65,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Drum:
+class PlacedCylinder:
     """A cylinder along the third column of a rotation."""
 
     R: Mat
@@ -82,7 +82,7 @@ class HalfSpace:
     offset: Scalar
 
 
-Solid: TypeAlias = Ball | Rod | Block | Drum | HalfSpace
+PlacedShape: TypeAlias = PlacedSphere | PlacedCapsule | PlacedBox | PlacedCylinder | HalfSpace
 
 
 class Closest(NamedTuple):
@@ -94,7 +94,7 @@ class Closest(NamedTuple):
     normal: Vec  # unit vector from the first to the second
 
 
-def closest(first: Solid, second: Solid) -> Closest:
+def closest(first: PlacedShape, second: PlacedShape) -> Closest:
     """Return signed distance and closest points of two shapes.
 
     Raises:
@@ -107,7 +107,7 @@ def closest(first: Solid, second: Solid) -> Closest:
     return Closest(swapped.distance, swapped.second, swapped.first, -swapped.normal)
 
 
-def has_closed_form(first: type[Solid], second: type[Solid]) -> bool:
+def has_closed_form(first: type[PlacedShape], second: type[PlacedShape]) -> bool:
     """Return whether `closest` accepts two shapes."""
     return (first, second) in _FUNCTIONS or (second, first) in _FUNCTIONS
 
@@ -186,7 +186,7 @@ def _grown(
     return Closest(distance, _along(a, n, first), _along(b, -n, second), n)
 
 
-def _ball_ball(a: Ball, b: Ball) -> Closest:
+def _sphere_sphere(a: PlacedSphere, b: PlacedSphere) -> Closest:
     return _grown((a.center, b.center), a.radius, b.radius, IDENTITY[2])
 
 
@@ -202,14 +202,20 @@ def _across(d: Vec) -> Vec:
     return selected(d.dot(d) <= TINY, IDENTITY[0], d.cross(axis))
 
 
-def _ball_rod(ball: Ball, rod: Rod) -> Closest:
-    d = rod.b - rod.a
-    on_rod = _along(rod.a, d, _nearest_parameter(ball.center, rod.a, d))
+def _sphere_capsule(sphere: PlacedSphere, capsule: PlacedCapsule) -> Closest:
+    d = capsule.b - capsule.a
+    on_capsule = _along(capsule.a, d, _nearest_parameter(sphere.center, capsule.a, d))
     meeting = ROUNDING * d.dot(d)
-    return _grown((ball.center, on_rod), ball.radius, rod.radius, _across(d), larger(meeting, TINY))
+    return _grown(
+        (sphere.center, on_capsule),
+        sphere.radius,
+        capsule.radius,
+        _across(d),
+        larger(meeting, TINY),
+    )
 
 
-def _rod_rod(first: Rod, second: Rod) -> Closest:
+def _capsule_capsule(first: PlacedCapsule, second: PlacedCapsule) -> Closest:
     d, e = first.b - first.a, second.b - second.a
     r = first.a - second.a
     dd, ee, de = d.dot(d), e.dot(e), d.dot(e)
@@ -236,7 +242,7 @@ def _rod_rod(first: Rod, second: Rod) -> Closest:
     return _grown(cores, first.radius, second.radius, aside, meeting)
 
 
-def _block_point(half: Vec, x: Vec) -> Closest:
+def _box_point(half: Vec, x: Vec) -> Closest:
     """Return the closest points of a box about the origin, and of a point."""
     limited = Vec(*(smaller(larger(c, -h), h) for c, h in zip(x, half, strict=True)))
     outside = x - limited
@@ -275,22 +281,22 @@ def _in_world(core: Closest, R: Mat, o: Vec, radius: Scalar) -> Closest:
     )
 
 
-def _block_ball(block: Block, ball: Ball) -> Closest:
-    x = block.R.T @ (ball.center - block.center)
-    return _in_world(_block_point(block.half, x), block.R, block.center, ball.radius)
+def _box_sphere(box: PlacedBox, sphere: PlacedSphere) -> Closest:
+    x = box.R.T @ (sphere.center - box.center)
+    return _in_world(_box_point(box.half, x), box.R, box.center, sphere.radius)
 
 
-def _block_rod(block: Block, rod: Rod) -> Closest:
-    a, b = (block.R.T @ (end - block.center) for end in (rod.a, rod.b))
+def _box_capsule(box: PlacedBox, capsule: PlacedCapsule) -> Closest:
+    a, b = (box.R.T @ (end - box.center) for end in (capsule.a, capsule.b))
     d = b - a
-    t = _parameter_nearest_to_block(a, d, block.half)
-    separated = _block_point(block.half, _along(a, d, t))
-    overlapping = _block_segment_depth(a, d, block.half, t)
+    t = _parameter_nearest_to_box(a, d, box.half)
+    separated = _box_point(box.half, _along(a, d, t))
+    overlapping = _box_segment_depth(a, d, box.half, t)
     core = selected(overlapping.distance < 0.0, overlapping, separated)
-    return _in_world(core, block.R, block.center, rod.radius)
+    return _in_world(core, box.R, box.center, capsule.radius)
 
 
-def _parameter_nearest_to_block(a: Vec, d: Vec, half: Vec) -> Scalar:
+def _parameter_nearest_to_box(a: Vec, d: Vec, half: Vec) -> Scalar:
     """Return the t in [0, 1] at which a + t d is nearest to a box about the origin."""
 
     def slope(t: Scalar) -> Scalar:
@@ -327,7 +333,7 @@ def both(a: Any, b: Any) -> Any:
     return a & b if isinstance(a, (Traced, np.ndarray)) else (a and b)
 
 
-def _block_segment_depth(a: Vec, d: Vec, half: Vec, t: Scalar) -> Closest:
+def _box_segment_depth(a: Vec, d: Vec, half: Vec, t: Scalar) -> Closest:
     """Return the largest separation of a box about the origin and a segment along some axes.
 
     The axes decide: it is positive if and only if they do not overlap, and then at most the
@@ -380,20 +386,20 @@ def _deeper(
     return selected(best.distance + slack < separation, candidate, best)
 
 
-def _drum_ball(drum: Drum, ball: Ball) -> Closest:
-    center = x, y, z = drum.R.T @ (ball.center - drum.center)
+def _cylinder_sphere(cylinder: PlacedCylinder, sphere: PlacedSphere) -> Closest:
+    center = x, y, z = cylinder.R.T @ (sphere.center - cylinder.center)
     rho = square_root(x * x + y * y)
     inverse = 1.0 / rho
     on_axis = rho <= TINY**0.5
     u = selected(on_axis, 1.0, x * inverse), selected(on_axis, 0.0, y * inverse)
-    # a rectangle in the half-plane of the axis and the center of the ball
-    flat = _block_point(Vec(drum.radius, -NEVER, drum.half_length), Vec(rho, 0.0, z))
+    # a rectangle in the half-plane of the axis and the center of the sphere
+    flat = _box_point(Vec(cylinder.radius, -NEVER, cylinder.half_length), Vec(rho, 0.0, z))
 
     def lifted(v: Vec) -> Vec:
         return Vec(v[0] * u[0], v[0] * u[1], v[2])
 
     core = Closest(flat.distance, lifted(flat.first), center, lifted(flat.normal))
-    return _in_world(core, drum.R, drum.center, ball.radius)
+    return _in_world(core, cylinder.R, cylinder.center, sphere.radius)
 
 
 def _above(plane: HalfSpace, lowest: Vec, radius: Scalar) -> Closest:
@@ -404,42 +410,42 @@ def _above(plane: HalfSpace, lowest: Vec, radius: Scalar) -> Closest:
     return Closest(distance, below, lowest, plane.normal)
 
 
-def _plane_ball(plane: HalfSpace, ball: Ball) -> Closest:
-    return _above(plane, ball.center, ball.radius)
+def _plane_sphere(plane: HalfSpace, sphere: PlacedSphere) -> Closest:
+    return _above(plane, sphere.center, sphere.radius)
 
 
-def _plane_rod(plane: HalfSpace, rod: Rod) -> Closest:
-    is_b = plane.normal.dot(rod.b - rod.a) < 0.0
-    return _above(plane, selected(is_b, rod.b, rod.a), rod.radius)
+def _plane_capsule(plane: HalfSpace, capsule: PlacedCapsule) -> Closest:
+    is_b = plane.normal.dot(capsule.b - capsule.a) < 0.0
+    return _above(plane, selected(is_b, capsule.b, capsule.a), capsule.radius)
 
 
-def _plane_block(plane: HalfSpace, block: Block) -> Closest:
-    corner = block.center
-    for axis, h in zip(block.R.T, block.half, strict=True):
+def _plane_box(plane: HalfSpace, box: PlacedBox) -> Closest:
+    corner = box.center
+    for axis, h in zip(box.R.T, box.half, strict=True):
         side = selected(plane.normal.dot(axis) < 0.0, h, -h)
         corner = _along(corner, axis, side)
     return _above(plane, corner, 0.0)
 
 
-def _plane_drum(plane: HalfSpace, drum: Drum) -> Closest:
-    axis = drum.R.T[2]
+def _plane_cylinder(plane: HalfSpace, cylinder: PlacedCylinder) -> Closest:
+    axis = cylinder.R.T[2]
     slope = plane.normal.dot(axis)
-    down = -drum.half_length
-    on_axis = _along(drum.center, axis, selected(slope < 0.0, drum.half_length, down))
+    down = -cylinder.half_length
+    on_axis = _along(cylinder.center, axis, selected(slope < 0.0, cylinder.half_length, down))
     radial = plane.normal - slope * axis  # away from the plane, along the end face
-    rim = on_axis - drum.radius * (1.0 / length(radial)) * radial
+    rim = on_axis - cylinder.radius * (1.0 / length(radial)) * radial
     return _above(plane, rim, 0.0)
 
 
 _FUNCTIONS: dict[tuple[type[Any], type[Any]], Callable[[Any, Any], Closest]] = {
-    (Ball, Ball): _ball_ball,
-    (Ball, Rod): _ball_rod,
-    (Rod, Rod): _rod_rod,
-    (Block, Ball): _block_ball,
-    (Block, Rod): _block_rod,
-    (Drum, Ball): _drum_ball,
-    (HalfSpace, Ball): _plane_ball,
-    (HalfSpace, Rod): _plane_rod,
-    (HalfSpace, Block): _plane_block,
-    (HalfSpace, Drum): _plane_drum,
+    (PlacedSphere, PlacedSphere): _sphere_sphere,
+    (PlacedSphere, PlacedCapsule): _sphere_capsule,
+    (PlacedCapsule, PlacedCapsule): _capsule_capsule,
+    (PlacedBox, PlacedSphere): _box_sphere,
+    (PlacedBox, PlacedCapsule): _box_capsule,
+    (PlacedCylinder, PlacedSphere): _cylinder_sphere,
+    (HalfSpace, PlacedSphere): _plane_sphere,
+    (HalfSpace, PlacedCapsule): _plane_capsule,
+    (HalfSpace, PlacedBox): _plane_box,
+    (HalfSpace, PlacedCylinder): _plane_cylinder,
 }

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -40,7 +41,7 @@ class Collider:
     """Computes the collisions of one robot; here, all distances are compiled."""
 
     def __init__(self, robot: CollisionCore, obstruction: str) -> None:
-        """Choose nothing: a robot has one collider.
+        """Keep the robot; nothing is compiled before it is needed.
 
         Args:
             robot: the robot.
@@ -70,24 +71,33 @@ class Collider:
         lengths = np.linalg.norm(velocity, axis=-1)
         check_resolution(resolution, float(lengths.max()))
         counts = np.ceil(lengths / resolution).astype(np.intp) + 1
-        n, done = 1, np.zeros(0)
-        while True:  # 2, 3, 5, 9, ... configurations of each motion, then all that are left
-            n = min(2 * n - 1, int(counts.max())) if n > 1 else min(2, int(counts.max()))
-            is_last = n >= counts.max()
-            fractions = np.linspace(0.0, 1.0, max(n, 2))
-            fractions = fractions if is_last else np.setdiff1d(fractions, done)
-            for start in range(0, len(fractions), max(1, ROWS // len(out))):
-                part = fractions[start : start + max(1, ROWS // len(out))]
-                left = np.flatnonzero(out)
+        for fractions in _fractions(int(counts.max())):
+            size = max(1, ROWS // len(out))
+            for start in range(0, len(fractions), size):
+                part, left = fractions[start : start + size], np.flatnonzero(out)
                 for rows in np.array_split(left, max(1, -(-len(left) // ROWS))):
                     if len(rows):
                         steps = part[:, None, None] * velocity[rows]
                         q = np.asarray(kd.integrate(starts[rows], steps, 1.0))
                         is_hit = collides(self.robot, q, obstacles, margin, threads)
                         out[rows] &= ~is_hit.any(axis=0)
-            done = np.union1d(done, fractions)
-            if is_last or not out.any():
-                return out
+            if not out.any():
+                break
+        return out
+
+
+def _fractions(count: int) -> Iterator[Array]:
+    """Yield the fractions of motions that are tested: coarse ones first, and at last all others.
+
+    Args:
+        count: the largest number of configurations of a motion.
+    """
+    n, done = 1, np.zeros(0)
+    while n < count or not len(done):  # 2, 3, 5, 9, ... configurations, then all that are left
+        n = min(2 * n - 1 if n > 1 else 2, count)
+        fractions = np.linspace(0.0, 1.0, max(n, 2))
+        yield fractions if n >= count else np.setdiff1d(fractions, done)
+        done = np.union1d(done, fractions)
 
 
 def collides(

@@ -19,9 +19,9 @@ import numpy as np
 from linkwork.algorithms.kinematics.frames import Matrix, Scalars, path_to
 from linkwork.collision.closest import (
     TOUCHING,
-    Ball,
     Closest,
-    Solid,
+    PlacedShape,
+    PlacedSphere,
     both,
     closest,
     larger,
@@ -41,17 +41,23 @@ from linkwork.spatial.blocks import IDENTITY, ZERO, Force, Mat, Motion, Scalar, 
 LARGEST = float(np.finfo(np.float32).max)  # a coordinate that is finite
 
 
-class Robot:
-    """The links of a robot at a configuration."""
+class PosedRobot:
+    """A robot at a configuration: where its links and their shapes are."""
 
     def __init__(
         self, problem: CollisionProblem, q: Scalars, R: Mat = IDENTITY, o: Vec = ZERO
     ) -> None:
-        """Place the base at a pose: the identity for distances inside the robot."""
+        """Prepare the poses of links, which are computed when they are needed.
+
+        Args:
+            problem: the robot.
+            q: its configuration.
+            R, o: the pose of the base: the identity for distances inside the robot.
+        """
         self.problem, self.skeleton, self._q = problem, problem.skeleton, q
         self._bodies: dict[int, tuple[Mat, Vec]] = {0: (R, o)}
         self._joints: dict[int, JointPose] = {}
-        self._solids: dict[str, list[Solid]] = {}
+        self._solids: dict[str, list[PlacedShape]] = {}
 
     def body_of(self, link: str) -> int:
         """The index of the body that a link is part of."""
@@ -73,7 +79,7 @@ class Robot:
         R, o = self.pose(body)
         return R @ R_frame, o + R @ p
 
-    def solids(self, link: str) -> list[Solid]:
+    def solids(self, link: str) -> list[PlacedShape]:
         """The shapes of a link."""
         if link not in self._solids:
             R, o = self.link_pose(link)
@@ -98,7 +104,7 @@ def is_finite(q: Scalars) -> Any:
 
 def distances(problem: CollisionProblem, q: Scalars) -> list[Scalar]:
     """(n,) signed distances of the pairs of links; NaN where q is not finite."""
-    robot, defined = Robot(problem, q), is_finite(q)
+    robot, defined = PosedRobot(problem, q), is_finite(q)
     return [
         selected(defined, distance_of(robot.solids(first), robot.solids(second)), np.nan)
         for first, second in robot.problem.pairs
@@ -108,7 +114,7 @@ def distances(problem: CollisionProblem, q: Scalars) -> list[Scalar]:
 def closest_points(problem: CollisionProblem, q: Scalars) -> tuple[Matrix, Matrix, Matrix]:
     """(n, 3) points on the first and second links, and normals, in the world."""
     base = base_of(problem.layout, q, "mixed")
-    robot = Robot(problem, q, base.R, base.o)
+    robot = PosedRobot(problem, q, base.R, base.o)
     pairs = [_closest_of_links(robot, *pair) for pair in robot.problem.pairs]
     return (
         [list(pair.first) for pair in pairs],
@@ -119,7 +125,7 @@ def closest_points(problem: CollisionProblem, q: Scalars) -> tuple[Matrix, Matri
 
 def distance_jacobian(problem: CollisionProblem, q: Scalars) -> Matrix:
     """(n, nv) derivatives of the distances in the tangent space."""
-    robot = Robot(problem, q)
+    robot = PosedRobot(problem, q)
     J: Matrix = []
     for first, second in robot.problem.pairs:
         points = _closest_of_links(robot, first, second)
@@ -134,7 +140,7 @@ def distance_jacobian(problem: CollisionProblem, q: Scalars) -> Matrix:
 
 
 def add_rates(
-    row: list[Scalar], robot: Robot, bodies: Sequence[int], force: tuple[Vec, Vec]
+    row: list[Scalar], robot: PosedRobot, bodies: Sequence[int], force: tuple[Vec, Vec]
 ) -> None:
     """Add the power of a force per unit of the velocity of joints: J^T f.
 
@@ -169,13 +175,13 @@ def smooth_minimum_distance(problem: CollisionProblem, q: Scalars, width: Scalar
 
 def _distances_by_points(problem: CollisionProblem, q: Scalars) -> list[Scalar]:
     """Distances as those of points that are fixed to links, whose derivatives are short."""
-    robot = Robot(problem, q)
+    robot = PosedRobot(problem, q)
     return [_closest_of_links(robot, *pair).distance for pair in robot.problem.pairs]
 
 
 def in_collision(problem: CollisionProblem, q: Scalars) -> Scalar:
     """1 if two links of a pair overlap by more than `TOUCHING`, or if q is not finite, else 0."""
-    robot = Robot(problem, q)
+    robot = PosedRobot(problem, q)
     free: Scalar = selected(is_finite(q), 1.0, 0.0)
     for first, second in robot.problem.pairs:
         for a in robot.solids(first):
@@ -184,9 +190,9 @@ def in_collision(problem: CollisionProblem, q: Scalars) -> Scalar:
     return 1.0 - free
 
 
-def _is_free(a: Solid, b: Solid) -> Scalar:
+def _is_free(a: PlacedShape, b: PlacedShape) -> Scalar:
     """1 if two shapes do not overlap, else 0."""
-    if isinstance(a, Ball) and isinstance(b, Ball):
+    if isinstance(a, PlacedSphere) and isinstance(b, PlacedSphere):
         reach = larger(a.radius + b.radius - TOUCHING, 0.0)
         return reach * reach <= _squared(a.center, b.center)
     return closest(a, b).distance >= -TOUCHING
@@ -197,18 +203,18 @@ def _squared(a: Vec, b: Vec) -> Scalar:
     return between.dot(between)
 
 
-def _by_radius(solids: Sequence[Solid]) -> tuple[list[list[Ball]], list[Solid]]:
+def _by_radius(solids: Sequence[PlacedShape]) -> tuple[list[list[PlacedSphere]], list[PlacedShape]]:
     """The balls among some shapes, grouped by radius, and the other shapes."""
-    balls: dict[Any, list[Ball]] = {}
+    balls: dict[Any, list[PlacedSphere]] = {}
     for solid in solids:
-        if isinstance(solid, Ball):
+        if isinstance(solid, PlacedSphere):
             r = solid.radius
             balls.setdefault(r if isinstance(r, float) else id(r), []).append(solid)
-    others: list[Solid] = [solid for solid in solids if not isinstance(solid, Ball)]
+    others: list[PlacedShape] = [solid for solid in solids if not isinstance(solid, PlacedSphere)]
     return list(balls.values()), others
 
 
-def distance_of(first: Sequence[Solid], second: Sequence[Solid]) -> Scalar:
+def distance_of(first: Sequence[PlacedShape], second: Sequence[PlacedShape]) -> Scalar:
     """The smallest distance of two groups of shapes."""
     (balls_a, others_a), (balls_b, others_b) = _by_radius(first), _by_radius(second)
     values: list[Scalar] = []
@@ -218,11 +224,13 @@ def distance_of(first: Sequence[Solid], second: Sequence[Solid]) -> Scalar:
             reach = a[0].radius + b[0].radius
             values.append(square_root(reduce(smaller, squares)) - reach)
     values += [closest(a, b).distance for a in others_a for b in second]
-    values += [closest(a, b).distance for a in first if isinstance(a, Ball) for b in others_b]
+    values += [
+        closest(a, b).distance for a in first if isinstance(a, PlacedSphere) for b in others_b
+    ]
     return reduce(smaller, values)
 
 
-def _closest_of_links(robot: Robot, first: str, second: str) -> Closest:
+def _closest_of_links(robot: PosedRobot, first: str, second: str) -> Closest:
     """Closest points of two links.
 
     Of spheres, those that are nearest are selected by their centers in the axes of the link, which
@@ -233,19 +241,19 @@ def _closest_of_links(robot: Robot, first: str, second: str) -> Closest:
     solids = [robot.solids(link) for link in (first, second)]
     spheres = _nearest_spheres(robot, first, second)
     if spheres is not None:
-        balls = [Ball(o + R @ p, r) for (R, o), p, r in zip(places, *spheres, strict=True)]
+        balls = [PlacedSphere(o + R @ p, r) for (R, o), p, r in zip(places, *spheres, strict=True)]
         nearest.append(closest(*balls))
     nearest += [
         closest(a, b)
         for a in solids[0]
         for b in solids[1]
-        if not (isinstance(a, Ball) and isinstance(b, Ball))
+        if not (isinstance(a, PlacedSphere) and isinstance(b, PlacedSphere))
     ]
     return reduce(nearer, nearest)
 
 
 def _nearest_spheres(
-    robot: Robot, first: str, second: str
+    robot: PosedRobot, first: str, second: str
 ) -> tuple[tuple[Vec, Vec], tuple[Scalar, Scalar]] | None:
     """Centers, in the axes of their links, and radii of the nearest spheres of two links."""
     local = [_local_balls(robot.problem.shapes(link)) for link in (first, second)]
@@ -273,7 +281,7 @@ def nearest_spheres(problem: CollisionProblem, q: Scalars) -> Matrix:
 
     A row contains their centers, each in the axes of its link, and the sum of their radii.
     """
-    robot = Robot(problem, q)
+    robot = PosedRobot(problem, q)
     rows: Matrix = []
     for pair in robot.problem.pairs:
         spheres = _nearest_spheres(robot, *pair)
@@ -288,7 +296,7 @@ def _nearest(options: Sequence[tuple[Any, ...]]) -> Any:
     return reduce(lambda x, y: selected(y[0] < x[0], y, x), options)
 
 
-def closest_to(robot: Robot, link: str, other: Any) -> Closest:
+def closest_to(robot: PosedRobot, link: str, other: Any) -> Closest:
     """Closest points of a link and another shape.
 
     Of the spheres of the link, the nearest is selected before its closest points are computed.
@@ -299,20 +307,20 @@ def closest_to(robot: Robot, link: str, other: Any) -> Closest:
     for r, group in _local_balls(robot.problem.shapes(link)).items():
         options = [(_rank(solids[i].center, other), p) for i, p in group]  # pyright: ignore[reportAttributeAccessIssue]
         rank, p = _nearest(options)
-        core = square_root(rank) if isinstance(other, Ball) else rank
+        core = square_root(rank) if isinstance(other, PlacedSphere) else rank
         candidates.append((core - r, (p, r)))
-    nearest = [closest(solid, other) for solid in solids if not isinstance(solid, Ball)]
+    nearest = [closest(solid, other) for solid in solids if not isinstance(solid, PlacedSphere)]
     if candidates:
         _, (p, r) = _nearest(candidates)
-        nearest.append(closest(Ball(o + R @ p, r), other))
+        nearest.append(closest(PlacedSphere(o + R @ p, r), other))
     return reduce(nearer, nearest)
 
 
 def _rank(center: Vec, other: Any) -> Scalar:
     """A number that orders points by their distance to a shape."""
-    if isinstance(other, Ball):
+    if isinstance(other, PlacedSphere):
         return _squared(center, other.center)
-    return closest(Ball(center, 0.0), other).distance
+    return closest(PlacedSphere(center, 0.0), other).distance
 
 
 def _local_balls(shapes: Sequence[Shape]) -> dict[float, list[tuple[int, Vec]]]:

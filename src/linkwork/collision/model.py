@@ -24,7 +24,7 @@ from linkwork.collision.obstacles import Obstacles, as_obstacles
 from linkwork.collision.pairs import select_pairs
 from linkwork.collision.shapes import uncompiled
 from linkwork.collision.spheres.spherize import Spherization
-from linkwork.collision.to_obstacles import JACOBIAN, TO_OBSTACLES, distances_to
+from linkwork.collision.to_obstacles import TO_OBSTACLES, distances_to
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.engine.symbolic.traced import is_traced
@@ -199,7 +199,7 @@ class CollisionModel(CollisionCore):
         self, q: ArrayLike, obstacles: Obstacles | Iterable[Shape], *, threads: int | None = None
     ) -> Array:
         """(..., n_obstacles, n_links, nv) derivatives of `distances_to`: their rate is J nu."""
-        return distances_to(self, q, obstacles, threads, JACOBIAN)
+        return distances_to(self, q, obstacles, threads, jacobian=True)
 
     def check_edges(
         self,

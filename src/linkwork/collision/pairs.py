@@ -28,6 +28,7 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, name_not_found, shown, warn
 from linkwork.io.srdf import load_srdf
 from linkwork.kindyn import KinDyn
+from linkwork.model.graph import connected_pieces
 from linkwork.model.model import Model
 
 SAMPLES = 500  # random configurations in which links that always overlap are found
@@ -74,9 +75,10 @@ def _compared(
     kd: KinDyn, shapes: Any, pairs: Any, srdf: Any, queries: ShapeQueries
 ) -> tuple[Model, LinkPairs]:
     """Return the robot with the shapes that are compared, and its pairs without `exclude`."""
-    candidates, is_selected = _candidates(kd.model, pairs, srdf), isinstance(pairs, str)
+    candidates = _candidates(kd.model, pairs, srdf)
+    takes_all = isinstance(pairs, str) and pairs == "all"
     if isinstance(shapes, str) and shapes == "collision":
-        if is_selected and pairs == "all":
+        if takes_all:
             return kd.model, without_constant_overlap(kd, candidates, queries)
         return kd.model, candidates
     is_refined = isinstance(shapes, str) and shapes == "spheres"
@@ -86,7 +88,7 @@ def _compared(
         text = "expected 'collision', 'spheres' or the result of lw.spherize"
         raise ArgumentError(f"shapes: {text}, got {shown(shapes)}")
     check_spheres(shapes, kd.model)
-    if is_selected and pairs == "all":
+    if takes_all:
         candidates = pairs_by_shapes(kd, shapes, candidates, is_refined=is_refined)
     return shapes.model, candidates
 
@@ -103,18 +105,10 @@ def link_pairs(model: Model, links: Sequence[str]) -> LinkPairs:
 
 
 def _rigid_groups(model: Model) -> dict[str, str]:
-    """A representative of the links that are fixed to each other, by link."""
-    group = {link.name: link.name for link in model.links}
-
-    def root(name: str) -> str:
-        while group[name] != name:
-            name = group[name]
-        return name
-
-    for joint in model.joints:
-        if joint.is_fixed:
-            group[root(joint.first)] = root(joint.second)
-    return {name: root(name) for name in group}
+    """The first of the links that are fixed to each other, by link."""
+    fixed = [joint for joint in model.joints if joint.is_fixed]
+    pieces = connected_pieces(model.link_names, fixed)
+    return {link: piece[0] for piece in pieces for link in piece}
 
 
 def named_pairs(pairs: Any, model: Model) -> LinkPairs:

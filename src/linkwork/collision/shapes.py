@@ -8,7 +8,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from linkwork.collision.closest import Ball, Block, Drum, HalfSpace, Rod, has_closed_form
+from linkwork.collision.closest import (
+    HalfSpace,
+    PlacedBox,
+    PlacedCapsule,
+    PlacedCylinder,
+    PlacedShape,
+    PlacedSphere,
+    has_closed_form,
+)
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.mechanics.problem import Problem
@@ -17,11 +25,15 @@ from linkwork.model.model import Model
 from linkwork.model.pose import rotation_and_position
 from linkwork.spatial.blocks import Mat, Vec, as_vec
 
-Solid: TypeAlias = Ball | Rod | Block | Drum
 LinkPairs: TypeAlias = tuple[tuple[str, str], ...]
 
 # The kinds of obstacles, and the shape of one.
-OBSTACLES = {"spheres": Ball, "capsules": Rod, "boxes": Block, "half_spaces": HalfSpace}
+OBSTACLES = {
+    "spheres": PlacedSphere,
+    "capsules": PlacedCapsule,
+    "boxes": PlacedBox,
+    "half_spaces": HalfSpace,
+}
 
 # What messages suggest where a distance has no closed form.
 CLOSED_FORMS = "cover the robot with spheres: lw.CollisionModel(model, shapes='spheres')"
@@ -40,9 +52,12 @@ class CollisionProblem(Problem):
             kind: tuple(
                 link
                 for link in self.links
-                if all(has_closed_form_with(shape.geometry, solid) for shape in self.shapes(link))
+                if all(
+                    has_closed_form_with(shape.geometry, placed_shape)
+                    for shape in self.shapes(link)
+                )
             )
-            for kind, solid in OBSTACLES.items()
+            for kind, placed_shape in OBSTACLES.items()
         }
 
     @cached_property
@@ -61,14 +76,14 @@ def links_with_shapes(model: Model) -> tuple[str, ...]:
 
 
 def has_closed_form_with(geometry: Geometry, other: type[Any]) -> bool:
-    """Whether the distance of a shape to another kind of solid has a closed form."""
-    row = _SOLIDS.get(type(geometry))
+    """Whether the distance of a shape to another kind of placed shape has a closed form."""
+    row = _PLACED.get(type(geometry))
     return row is not None and has_closed_form(row[0], other)
 
 
 def is_compiled(first: Geometry, second: Geometry) -> bool:
     """Whether the distance of two shapes has a closed form."""
-    row = _SOLIDS.get(type(second))
+    row = _PLACED.get(type(second))
     return row is not None and has_closed_form_with(first, row[0])
 
 
@@ -85,38 +100,38 @@ def uncompiled(model: Model, pairs: Sequence[tuple[str, str]]) -> list[tuple[str
     ]
 
 
-def placed(shape: Shape, R: Mat, o: Vec) -> Solid:
+def placed(shape: Shape, R: Mat, o: Vec) -> PlacedShape:
     """Place a shape of a link that has a rotation and a position."""
     center = o + R @ as_vec(shape.link_H_shape.xyz)
-    kind, build = row_of(_SOLIDS, shape.geometry, "a closed form")
-    R = R if kind is Ball else R @ rotation_and_position(shape.link_H_shape)[0]
+    kind, build = row_of(_PLACED, shape.geometry, "a closed form")
+    R = R if kind is PlacedSphere else R @ rotation_and_position(shape.link_H_shape)[0]
     return build(shape.geometry, R, center)
 
 
-def _ball(sphere: Sphere, R: Mat, center: Vec) -> Ball:
+def _sphere(sphere: Sphere, R: Mat, center: Vec) -> PlacedSphere:
     del R
-    return Ball(center, sphere.radius)
+    return PlacedSphere(center, sphere.radius)
 
 
-def _rod(capsule: Capsule, R: Mat, center: Vec) -> Rod:
+def _capsule(capsule: Capsule, R: Mat, center: Vec) -> PlacedCapsule:
     half = 0.5 * capsule.length * R.T[2]
-    return Rod(center - half, center + half, capsule.radius)
+    return PlacedCapsule(center - half, center + half, capsule.radius)
 
 
-def _block(box: Box, R: Mat, center: Vec) -> Block:
-    return Block(R, center, 0.5 * as_vec(box.size))
+def _box(box: Box, R: Mat, center: Vec) -> PlacedBox:
+    return PlacedBox(R, center, 0.5 * as_vec(box.size))
 
 
-def _drum(cylinder: Cylinder, R: Mat, center: Vec) -> Drum:
-    return Drum(R, center, cylinder.radius, 0.5 * cylinder.length)
+def _cylinder(cylinder: Cylinder, R: Mat, center: Vec) -> PlacedCylinder:
+    return PlacedCylinder(R, center, cylinder.radius, 0.5 * cylinder.length)
 
 
-# The solid of a shape, and what builds it from the shape, its rotation and its center.
-_SOLIDS: dict[type[Geometry], tuple[type[Solid], Callable[[Any, Mat, Vec], Solid]]] = {
-    Sphere: (Ball, _ball),
-    Capsule: (Rod, _rod),
-    Box: (Block, _block),
-    Cylinder: (Drum, _drum),
+# The placed shape, and what builds it from the shape, its rotation and its center.
+_PLACED: dict[type[Geometry], tuple[type[PlacedShape], Callable[[Any, Mat, Vec], PlacedShape]]] = {
+    Sphere: (PlacedSphere, _sphere),
+    Capsule: (PlacedCapsule, _capsule),
+    Box: (PlacedBox, _box),
+    Cylinder: (PlacedCylinder, _cylinder),
 }
 
 

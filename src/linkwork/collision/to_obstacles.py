@@ -12,9 +12,16 @@ from typing import Any
 import numpy as np
 
 from linkwork.algorithms.kinematics.frames import Scalars, path_to
-from linkwork.collision.closest import Ball, Block, HalfSpace, Rod, Solid, selected
+from linkwork.collision.closest import (
+    HalfSpace,
+    PlacedBox,
+    PlacedCapsule,
+    PlacedShape,
+    PlacedSphere,
+    selected,
+)
 from linkwork.collision.core import CollisionCore, kernel_of, rates
-from linkwork.collision.distances import Robot, add_rates, closest_to, distance_of, is_finite
+from linkwork.collision.distances import PosedRobot, add_rates, closest_to, distance_of, is_finite
 from linkwork.collision.exact.queries import Placed, ShapeQueries, smallest
 from linkwork.collision.obstacles import (
     BLOCK,
@@ -37,24 +44,24 @@ from linkwork.spatial.blocks import Force, Scalar, Vec, as_mat, as_vector
 from linkwork.spatial.source import quat
 
 
-def _sphere(x: Scalars) -> Ball:
-    return Ball(Vec(*x[:3]), x[3])
+def _sphere(x: Scalars) -> PlacedSphere:
+    return PlacedSphere(Vec(*x[:3]), x[3])
 
 
-def _capsule(x: Scalars) -> Rod:
-    return Rod(Vec(*x[:3]), Vec(*x[3:6]), x[6])
+def _capsule(x: Scalars) -> PlacedCapsule:
+    return PlacedCapsule(Vec(*x[:3]), Vec(*x[3:6]), x[6])
 
 
-def _box(x: Scalars) -> Block:
+def _box(x: Scalars) -> PlacedBox:
     R = as_mat(quat.to_rotation(as_vector(x[3:7])))
-    return Block(R, Vec(*x[:3]), 0.5 * Vec(*x[7:]))
+    return PlacedBox(R, Vec(*x[:3]), 0.5 * Vec(*x[7:]))
 
 
 def _half_space(x: Scalars) -> HalfSpace:
     return HalfSpace(Vec(*x[:3]), x[3])
 
 
-_BUILDERS: dict[str, Callable[[Scalars], Solid]] = {
+_BUILDERS: dict[str, Callable[[Scalars], PlacedShape]] = {
     "spheres": _sphere,
     "capsules": _capsule,
     "boxes": _box,
@@ -63,16 +70,16 @@ _BUILDERS: dict[str, Callable[[Scalars], Solid]] = {
 """How an obstacle of each kind is built from its row."""
 
 
-def _block(kind: str, entries: Scalars) -> list[Solid]:
+def _block(kind: str, entries: Scalars) -> list[PlacedShape]:
     width, build = WIDTHS[kind], _BUILDERS[kind]
     return [build(entries[k * width : (k + 1) * width]) for k in range(BLOCK)]
 
 
 def _in_world(
     problem: CollisionProblem, q: Scalars, velocity: Representation
-) -> tuple[Robot, Base]:
+) -> tuple[PosedRobot, Base]:
     base = base_of(problem.layout, q, velocity)
-    return Robot(problem, q, base.R, base.o), base
+    return PosedRobot(problem, q, base.R, base.o), base
 
 
 def _distances(kind: str) -> Callable[..., Any]:
@@ -106,7 +113,7 @@ def _jacobian(kind: str) -> Callable[..., Any]:
     return jacobian
 
 
-def _row(robot: Robot, base: Base, link: str, obstacle: Solid) -> list[Scalar]:
+def _row(robot: PosedRobot, base: Base, link: str, obstacle: PlacedShape) -> list[Scalar]:
     points = closest_to(robot, link, obstacle)
     row: list[Scalar] = [0.0] * robot.problem.layout.nv
     n, p = -points.normal, points.first
@@ -122,21 +129,23 @@ def _count(kind: str) -> Callable[[Any], int]:
 
 
 DISTANCES_TO = {kind: f"distances_to_{kind}" for kind in _BUILDERS}
-"""By kind of obstacles, the name of the quantity; its derivatives end with `JACOBIAN`."""
-JACOBIAN = "_jacobian"
+"""By kind of obstacles, the name of the quantity."""
+JACOBIANS_TO = {kind: f"{name}_jacobian" for kind, name in DISTANCES_TO.items()}
+"""The same of its derivatives."""
 
 
-def _quantities(kind: str, name: str) -> tuple[Quantity, Quantity]:
+def _quantities(kind: str) -> tuple[Quantity, Quantity]:
     """Return the distances of the links to obstacles of a kind, and their derivatives."""
     shape: Shape = (BLOCK, _count(kind))
-    inputs, jacobian = (Q, OBSTACLE_INPUTS[kind]), name + JACOBIAN
+    inputs = (Q, OBSTACLE_INPUTS[kind])
+    name, jacobian = DISTANCES_TO[kind], JACOBIANS_TO[kind]
     return (
         Quantity(name, inputs, (shape,), with_context(_distances(kind)), derivatives=jacobian),
         Quantity(jacobian, inputs, ((*shape, "nv"),), with_context(_jacobian(kind))),
     )
 
 
-TO_OBSTACLES = tuple(one for pair in DISTANCES_TO.items() for one in _quantities(*pair))
+TO_OBSTACLES = tuple(one for kind in _BUILDERS for one in _quantities(kind))
 """The quantities of all kinds of obstacles."""
 
 
@@ -144,37 +153,42 @@ TO_OBSTACLES = tuple(one for pair in DISTANCES_TO.items() for one in _quantities
 
 
 def distances_to(
-    robot: CollisionCore, q: Any, obstacles: Any, threads: int | None = None, suffix: str = ""
+    robot: CollisionCore,
+    q: Any,
+    obstacles: Any,
+    threads: int | None = None,
+    *,
+    jacobian: bool = False,
 ) -> Array:
-    """(..., obstacles, links) distances, or with the suffix `JACOBIAN` (..., nv) derivatives."""
+    """(..., obstacles, links) distances, or (..., obstacles, links, nv) their derivatives."""
     obstacles = as_obstacles(obstacles)
     if isinstance(q, ObjectArray):
-        return _traced(robot, suffix, q, obstacles)
+        return _traced(robot, q, obstacles, jacobian=jacobian)
     q = q if isinstance(q, np.ndarray) else as_array(q, "q", (robot.nq,))
-    width = robot.nv if suffix else 1  # derivatives of a distance, or the distance itself
+    width = robot.nv if jacobian else 1  # derivatives of a distance, or the distance itself
     parts = [np.empty((*q.shape[:-1], 0, len(robot.links), width), robot.dtype)]
     for kind in DISTANCES_TO:
         rows = obstacles.rows(kind)
         if rows.shape[-2]:
-            parts.append(_to_kind(robot, kind, suffix, q, rows, threads))
+            parts.append(_to_kind(robot, kind, q, rows, threads, jacobian=jacobian))
     batch = np.broadcast_shapes(*(part.shape[:-3] for part in parts))
     parts = [np.broadcast_to(part, (*batch, *part.shape[-3:])) for part in parts]
     values = parts[1] if len(parts) == 2 else np.concatenate(parts, axis=-3)
-    return values if suffix else values[..., 0]
+    return values if jacobian else values[..., 0]
 
 
-def _to_kind(  # noqa: PLR0917
-    robot: CollisionCore, kind: str, suffix: str, q: Array, rows: Array, threads: int | None
+def _to_kind(
+    robot: CollisionCore, kind: str, q: Array, rows: Array, threads: int | None, *, jacobian: bool
 ) -> Array:
     """(..., n, n_links, width) distances to all obstacles of a kind, or their derivatives."""
     n, links = rows.shape[-2], robot.links
     batch = np.broadcast_shapes(q.shape[:-1], rows.shape[:-2])
-    width = robot.nv if suffix else 1
+    width = robot.nv if jacobian else 1
     compiled = robot.problem.compiled_links[kind]
     values = np.empty((*batch, n, len(links), width), robot.dtype)
     if compiled:
         blocks = in_blocks(rows)
-        kernel = kernel_of(robot, DISTANCES_TO[kind] + suffix)
+        kernel = kernel_of(robot, (JACOBIANS_TO if jacobian else DISTANCES_TO)[kind])
         results = kernel(q[..., None, :], blocks.astype(robot.dtype), threads=threads)
         n_filled = blocks.shape[-3] * blocks.shape[-2]
         results = np.asarray(results).reshape(*batch, n_filled, len(compiled), width)
@@ -184,15 +198,15 @@ def _to_kind(  # noqa: PLR0917
         values[..., columns, :] = results[..., :n, :, :]
     for column, link in enumerate(links):
         if link not in compiled:
-            exact = _by_queries(robot, link, q, kind, rows, jacobian=bool(suffix))
+            exact = _by_queries(robot, link, q, kind, rows, jacobian=jacobian)
             values[..., column, :] = exact.reshape(*batch, n, width)
     return values
 
 
-def _traced(robot: CollisionCore, suffix: str, q: Any, obstacles: Obstacles) -> Any:
-    """The same inside a function that is being compiled; the obstacles are constants."""
+def _traced(robot: CollisionCore, q: Any, obstacles: Obstacles, *, jacobian: bool) -> Any:
+    """Return the same inside a function that is being compiled; the obstacles are constants."""
     parts: list[Any] = []
-    for kind, name in DISTANCES_TO.items():
+    for kind, name in (JACOBIANS_TO if jacobian else DISTANCES_TO).items():
         rows = obstacles.rows(kind)
         n = rows.shape[-2]
         if not n:
@@ -203,10 +217,10 @@ def _traced(robot: CollisionCore, suffix: str, q: Any, obstacles: Obstacles) -> 
         if robot.problem.compiled_links[kind] != robot.links:
             text = f"distances of these links to {kind.replace('_', '-')} have no closed form"
             raise ArgumentError(f"{text}, and cannot be compiled; {CLOSED_FORMS}")
-        kernel: Any = kernel_of(robot, name + suffix)
+        kernel: Any = kernel_of(robot, name)
         parts.append(np.concatenate([kernel(q, block) for block in in_blocks(rows)])[:n])
     if not parts:
-        return np.empty((0, len(robot.links), *((robot.nv,) if suffix else ())))
+        return np.empty((0, len(robot.links), *((robot.nv,) if jacobian else ())))
     return np.concatenate(parts)
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from linkwork.collision.shapes import axes_along
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import missing_package
 from linkwork.io.mesh_files import read_mesh
@@ -194,11 +195,8 @@ def _stick(end: Array, radius: float) -> Part:
 
 def pose_along(axis: Array) -> Array:
     """Return the pose at the origin, (4, 4), whose z axis is a unit vector."""
-    helper = np.array([1.0, 0.0, 0.0]) if abs(axis[0]) < 0.9 else np.array([0.0, 1.0, 0.0])
-    x = np.cross(helper, axis)
-    x /= np.linalg.norm(x)
     pose = np.eye(4)
-    pose[:3, :3] = np.stack([x, np.cross(axis, x), axis], axis=-1)
+    pose[:3, :3] = axes_along(axis)
     return pose
 
 

@@ -51,7 +51,7 @@ class PairQueries(Collider):
         self.shapes = shapes = robot.shape_queries
         for link in {link: None for pair in self.pairs for link in pair}:
             for shape in robot.model.link(link).collisions:
-                shapes.solid(shape.geometry, f"link {link!r}")
+                shapes.coal_shape(shape.geometry, f"link {link!r}")
         shapes.warn_of_hulls(robot.model.name)
 
     @property

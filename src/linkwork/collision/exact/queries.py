@@ -85,7 +85,7 @@ def check_meshes(meshes: Any) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Solid:
+class CoalShape:
     """A shape, as `coal` takes it."""
 
     geometry: Geometry
@@ -121,14 +121,14 @@ class ShapeQueries:
         check_meshes(meshes)
         self.meshes = meshes
         self.replaced: list[str] = []  # owners of meshes that are not convex, replaced by hulls
-        self._solids: dict[tuple[Geometry, str | None, float], Solid] = {}
+        self._coal_shapes: dict[tuple[Geometry, str | None, float], CoalShape] = {}
 
     @cached_property
     def coal(self) -> Any:
         """The package."""
         return import_coal()
 
-    def solid(self, geometry: Geometry, owner: str, factor: float = 1.0) -> Solid:
+    def coal_shape(self, geometry: Geometry, owner: str, factor: float = 1.0) -> CoalShape:
         """A shape for coal.
 
         Args:
@@ -142,9 +142,9 @@ class ShapeQueries:
         """
         path = geometry.path if isinstance(geometry, Mesh) else None  # which `==` ignores
         key = geometry, path, factor
-        if key not in self._solids:
-            self._solids[key] = self._converted(geometry, owner, factor)
-        return self._solids[key]
+        if key not in self._coal_shapes:
+            self._coal_shapes[key] = self._converted(geometry, owner, factor)
+        return self._coal_shapes[key]
 
     def warn_of_hulls(self, name: str) -> None:
         """Warn, once for each robot, of meshes that are not convex and that hulls stand for."""
@@ -187,29 +187,29 @@ class ShapeQueries:
 
     def _factor(self, first: Placed, second: Placed) -> float:
         """A power of 2, which changes no digits, that scales the smaller shape to size 1."""
-        radii = [self.solid(x.shape.geometry, x.owner).support.radius for x in (first, second)]
+        radii = [self.coal_shape(x.shape.geometry, x.owner).support.radius for x in (first, second)]
         size = min(radii) or max(radii)
         if SIZES[0] <= size <= SIZES[1] or not size:
             return 1.0
         return 2.0 ** min(-round(np.log2(size)), MOST_DOUBLINGS)
 
-    def _placed(self, placed: Placed, factor: float = 1.0) -> tuple[Solid, Array]:
-        solid = self.solid(placed.shape.geometry, placed.owner, factor)
+    def _placed(self, placed: Placed, factor: float = 1.0) -> tuple[CoalShape, Array]:
+        shape = self.coal_shape(placed.shape.geometry, placed.owner, factor)
         poses = placed.poses @ placed.shape.link_H_shape.matrix()
         poses[:, :3, 3] *= factor
-        return solid, solid.at(poses)
+        return shape, shape.at(poses)
 
     def to_half_spaces(self, placed: Placed, planes: Array) -> Array:
         """(rows, 10) as `nearest`, of a shape to half-spaces (rows, 4)."""
-        solid, H = self._placed(placed)
+        shape, H = self._placed(placed)
         n, R = planes[:, :3], H[:, :3, :3]
-        lowest = solid.support.farthest(-(n[:, None, :] @ R)[:, 0])
-        lowest = (R @ lowest[..., None])[..., 0] + H[:, :3, 3] - solid.support.ball * n
+        lowest = shape.support.farthest(-(n[:, None, :] @ R)[:, 0])
+        lowest = (R @ lowest[..., None])[..., 0] + H[:, :3, 3] - shape.support.ball * n
         distance = (n * lowest).sum(axis=-1) - planes[:, 3]
         below = lowest - distance[:, None] * n
         return np.concatenate([distance[:, None], lowest, below, -n], axis=-1)
 
-    def _in_world(self, a: Solid, at_a: Array, b: Solid, at_b: Array) -> Array:
+    def _in_world(self, a: CoalShape, at_a: Array, b: CoalShape, at_b: Array) -> Array:
         H = _relative(at_a, at_b)
         results = self._convex(a, b, H)
         if a.surface is not None or b.surface is not None:
@@ -223,12 +223,14 @@ class ShapeQueries:
 
     # In the axes of the first shape.
 
-    def _convex(self, a: Solid, b: Solid, H: Array, threshold: float | None = None) -> Array:
+    def _convex(
+        self, a: CoalShape, b: CoalShape, H: Array, threshold: float | None = None
+    ) -> Array:
         """(rows, 10) of convex shapes."""
         shapes, supports = (a.convex, b.convex), (a.support, b.support)
         return Search(self.coal, shapes, supports, H, threshold).best
 
-    def _of_triangles(self, a: Solid, b: Solid, H: Array, results: Array) -> Array:
+    def _of_triangles(self, a: CoalShape, b: CoalShape, H: Array, results: Array) -> Array:
         """The same of triangles, given those of hulls: NaN where they intersect."""
         intersecting = self._intersecting(a, b, H, ~(results[:, 0] >= -TOUCHING))
         results[intersecting] = np.nan
@@ -240,7 +242,7 @@ class ShapeQueries:
                 results[k] = row
         return results
 
-    def _intersecting(self, a: Solid, b: Solid, H: Array, rows: Array) -> Array:
+    def _intersecting(self, a: CoalShape, b: CoalShape, H: Array, rows: Array) -> Array:
         """(rows,) whether triangles intersect, among the rows in which hulls do."""
         coal, result = self.coal, rows.copy()
         first, second = a.surface or a.convex, b.surface or b.convex
@@ -253,7 +255,7 @@ class ShapeQueries:
 
     # Conversion.
 
-    def _converted(self, geometry: Geometry, owner: str, factor: float) -> Solid:
+    def _converted(self, geometry: Geometry, owner: str, factor: float) -> CoalShape:
         if isinstance(geometry, Mesh):
             return self._mesh(geometry, owner, factor)
         assert isinstance(geometry, Primitive)
@@ -262,9 +264,9 @@ class ShapeQueries:
             _check_size(support.radius, owner)
         kind = getattr(self.coal, row_of(COAL_SHAPES, geometry, "coal"))
         sizes = (factor * one for one in geometry.sizes)
-        return Solid(geometry, support, np.zeros(3), kind(*sizes))
+        return CoalShape(geometry, support, np.zeros(3), kind(*sizes))
 
-    def _mesh(self, mesh: Mesh, owner: str, factor: float) -> Solid:
+    def _mesh(self, mesh: Mesh, owner: str, factor: float) -> CoalShape:
         coal = self.coal
         surface, reason = read_surface(mesh)
         if surface is None:
@@ -280,14 +282,14 @@ class ShapeQueries:
         normals = hull.planes()[0] if hull.rank > 1 else np.zeros((0, 3))
         support = Support(hull.points, normals, np.zeros(len(hull.points)))
         convex = coal.Convex(vectors(hull.points, coal), triangles_of(hull.triangles, coal))
-        solid = Solid(mesh, support, center, convex)
+        shape = CoalShape(mesh, support, center, convex)
         if hull.rank < 2 or is_convex(corners, hull, CONVEX):
-            return solid
+            return shape
         if self.meshes == "hull":
             if not is_convex(corners, hull, SIMILAR):
                 self.replaced.append(owner)
-            return solid
-        return Solid(mesh, support, center, convex, self._surface(corners))
+            return shape
+        return CoalShape(mesh, support, center, convex, self._surface(corners))
 
     def _surface(self, corners: Array) -> Any:
         coal = self.coal

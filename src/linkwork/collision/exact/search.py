@@ -79,7 +79,7 @@ class Search:
         rows = np.isfinite(H).all(axis=(1, 2)).nonzero()[0]
         self.request = distance_request(coal, DEPTH_TOLERANCE * self.small)
         self.request.gjk_initial_guess = coal.GJKInitialGuess.CachedGuess
-        self._ask_coal(rows, np.zeros(len(rows)))
+        self._use_coal(rows, np.zeros(len(rows)))
         is_open = ~self._is_exact(rows)
         self._refine(rows[is_open])
         if threshold is None or self.large > UNEVEN * self.small:
@@ -111,7 +111,7 @@ class Search:
         smooth = max(EXACT, SMOOTH * self.small / (self.large or 1.0))
         return self._is_within(np.where(is_deep, smooth, EXACT), rows)
 
-    def _ask_coal(self, rows: Array, moved: Array) -> None:
+    def _use_coal(self, rows: Array, moved: Array) -> None:
         """Use results of `coal`, with the second shape moved by (k,) along the normals."""
         H, shift = self._moved(rows, moved)
         answers = np.empty((len(rows), 10))
@@ -130,9 +130,9 @@ class Search:
             in_b = second - H[:, :3, 3] + self.b.ball * n
             in_b = (in_b[:, None, :] @ H[:, :3, :3])[:, 0]
             off = np.maximum(outside(self.a, first - self.a.ball * n), outside(self.b, in_b))
-        self._keep(rows, first, second - shift - first, n, off)
+        self._keep_better(rows, first, second - shift - first, n, off)
 
-    def _ask(self, rows: Array, moved: Array) -> None:
+    def _use_min_norm(self, rows: Array, moved: Array) -> None:
         """Use results of `min_norm`, with the second shape moved by (k,) along the normals."""
         H, shift = self._moved(rows, moved)
         first, second, n = closest_points(self.a, self.b, H, self._normals(rows))
@@ -141,7 +141,7 @@ class Search:
         is_number = np.isfinite(n).all(axis=-1)
         first = first + self.a.ball * n
         between = second - self.b.ball * n - shift - first
-        self._keep(rows[is_number], first[is_number], between[is_number], n[is_number])
+        self._keep_better(rows[is_number], first[is_number], between[is_number], n[is_number])
 
     def _normals(self, rows: Array) -> Array:
         """(k, 3) the best normals, and x where there are none."""
@@ -161,13 +161,13 @@ class Search:
         So after each two rounds, the limit of the normals is estimated.
         """
         normals = [self.best[:, 7:].copy()]
-        asks = [(self._ask_coal, margin) for margin in COAL_MARGINS if self._is_curved]
-        for ask, margin in [*asks, *((self._ask, margin) for margin in MARGINS)]:
+        first = [(self._use_coal, margin) for margin in COAL_MARGINS if self._is_curved]
+        for use, margin in [*first, *((self._use_min_norm, margin) for margin in MARGINS)]:
             rows = rows[~self._is_exact(rows)]
             if not rows.size:
                 return
             d = np.nan_to_num(self.best[rows, 0])
-            ask(rows, np.maximum(margin * self.small - d, 0.0))
+            use(rows, np.maximum(margin * self.small - d, 0.0))
             normals.append(self.best[:, 7:].copy())
             if len(normals) == 3:
                 normals = [_limit(*normals)]
@@ -175,7 +175,7 @@ class Search:
         if self._is_curved:
             rows = rows[~self._is_exact(rows) & (self.best[rows, 0] < 0.0)]
             if rows.size:
-                self._turn(rows)
+                self._rotate_normals(rows)
 
     def _restart(self, rows: Array, n: Array) -> None:
         """Refine other normals, and keep the results that are better than before."""
@@ -188,7 +188,7 @@ class Search:
         self.best[rows[is_worse]] = before[is_worse]
         self.errors[rows[is_worse]] = errors[is_worse]
 
-    def _turn(self, rows: Array) -> None:
+    def _rotate_normals(self, rows: Array) -> None:
         """Turn normals about the axes of curved shapes, and across, to larger separations.
 
         The normals that are extreme along the axis of a cylinder, or across, stay so.
@@ -213,16 +213,18 @@ class Search:
         self.best[rows], self.errors[rows] = np.nan, np.inf
         self._use_normals(rows, n)
         for margin in MARGINS[:2]:
-            self._ask(rows, margin * self.small - self.best[rows, 0])
+            self._use_min_norm(rows, margin * self.small - self.best[rows, 0])
 
     def _use_normals(self, rows: Array, n: Array) -> None:
         """Use points that are extreme along normals."""
         R, p = self.H[rows, :3, :3], self.H[rows, :3, 3]
         on_b = self.b.farthest(-(n[:, None, :] @ R)[:, 0])
         first = self.a.farthest(n) + self.a.ball * n
-        self._keep(rows, first, p + (R @ on_b[..., None])[..., 0] - self.b.ball * n - first, n)
+        self._keep_better(
+            rows, first, p + (R @ on_b[..., None])[..., 0] - self.b.ball * n - first, n
+        )
 
-    def _keep(
+    def _keep_better(
         self, rows: Array, first: Array, between: Array, normals: Array, outside: Any = 0.0
     ) -> None:
         """Keep results that are better than the best.

@@ -18,6 +18,7 @@ from itertools import product
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
+from linkwork.io.mesh_files import import_trimesh
 from linkwork.model.geometry import Geometry, Mesh, Primitive, Surface
 
 SOME_CELLS = 3000  # links that need more have larger cells,
@@ -31,7 +32,7 @@ CORNERS = np.array(list(product((-1.0, 1.0), repeat=3)))  # (8, 3)
 
 
 @dataclass(frozen=True, eq=False)
-class Solid:
+class CoveredShape:
     """A shape in the frame of its link, as triangles or, if it is round, analytically."""
 
     geometry: Geometry
@@ -82,7 +83,9 @@ class Solid:
         return corners, np.zeros(len(corners)), areas
 
 
-def solid_of(geometry: Geometry, link_H_shape: Array, surface: Surface | None = None) -> Solid:
+def covered_shape(
+    geometry: Geometry, link_H_shape: Array, surface: Surface | None = None
+) -> CoveredShape:
     """Prepare a shape to cover.
 
     Args:
@@ -93,19 +96,19 @@ def solid_of(geometry: Geometry, link_H_shape: Array, surface: Surface | None = 
     if isinstance(geometry, Primitive):
         support = geometry.support()
         if len(support.points) == 1 and not support.is_curved:
-            return Solid(geometry, link_H_shape, None, NO_CAPS)
+            return CoveredShape(geometry, link_H_shape, None, NO_CAPS)
         surface = geometry.surface(outer=True)
     assert surface is not None
     surface = surface.placed(link_H_shape)
     caps = closing_triangles(surface) if isinstance(geometry, Mesh) else NO_CAPS
-    return Solid(geometry, link_H_shape, surface, caps)
+    return CoveredShape(geometry, link_H_shape, surface, caps)
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
     """Everything that has to be covered of one link."""
 
-    solids: Sequence[Solid]
+    solids: Sequence[CoveredShape]
     corners: Array  # (m, 8, 3) of the cells
     radii: Array  # (m,) around the cells
     areas: Array  # (m,) of the cells
@@ -194,7 +197,7 @@ def _squared(a: Array, b: Array) -> Array:
     return np.maximum(squares, 0.0, out=squares)
 
 
-def target_of(solids: Sequence[Solid], tolerance: float) -> Target:
+def target_of(solids: Sequence[CoveredShape], tolerance: float) -> Target:
     """What has to be covered of a link, in cells that suit the tolerance."""
     lows, highs = zip(*(solid.bounds for solid in solids), strict=True)
     low, high = np.min(lows, axis=0), np.max(highs, axis=0)
@@ -223,7 +226,7 @@ def target_of(solids: Sequence[Solid], tolerance: float) -> Target:
     return Target(solids, target.corners, target.radii, target.areas, grid[inside], spacing)
 
 
-def feasible_tolerance(solids: Sequence[Solid], tolerance: float) -> float:
+def feasible_tolerance(solids: Sequence[CoveredShape], tolerance: float) -> float:
     """Return a tolerance that is not too small for the largest number of cells.
 
     A cell with an edge of half the tolerance fits in a ball with the tolerance as radius. If cells
@@ -234,13 +237,13 @@ def feasible_tolerance(solids: Sequence[Solid], tolerance: float) -> float:
     return tolerance if least <= tolerance else least * min(least / tolerance, 2.0)
 
 
-def _area(solids: Sequence[Solid]) -> float:
+def _area(solids: Sequence[CoveredShape]) -> float:
     """The area of the surfaces that are divided into cells."""
     triangles = [solid.surface.triangles for solid in solids if solid.surface is not None]
     return sum(float(np.linalg.norm(_normals(each), axis=1).sum()) / 2 for each in triangles)
 
 
-def _cell_edge(solids: Sequence[Solid], tolerance: float, size: float) -> float:
+def _cell_edge(solids: Sequence[CoveredShape], tolerance: float, size: float) -> float:
     """The edge of cells: a third of the tolerance, half for large links, more for huge ones."""
     area = _area(solids)
     edge = max(tolerance / 3, min(tolerance / 2, float(np.sqrt(area / SOME_CELLS))))
@@ -381,28 +384,11 @@ def _distances(points: Array, triangles: Array) -> Array:
     to_center = np.sqrt(_squared(points, centers))
     nearest = to_center.min(axis=1)  # at least the distance, because centers are on triangles
     rows, columns = np.nonzero(to_center - radii <= nearest[:, None] * (1 + 1e-6) + 1e-9)
-    apart = _point_triangle(points[rows], triangles[columns])
+    closest = import_trimesh().triangles.closest_point(triangles[columns], points[rows])
+    apart = np.linalg.norm(points[rows] - closest, axis=-1)
     result = np.full(len(points), np.inf)
     np.minimum.at(result, rows, apart)
     return result
-
-
-def _point_triangle(p: Array, triangles: Array) -> Array:
-    """(n,) distance of each point to its triangle: inside of it, or to the nearest edge."""
-    normals = _normals(triangles)
-    size = np.linalg.norm(normals, axis=1)
-    unit = normals / np.maximum(size, 1e-300)[:, None]
-    within = size > 0
-    best = np.full(len(p), np.inf)
-    for k in range(3):
-        a, b = triangles[:, k], triangles[:, (k + 1) % 3]
-        along, to_p = b - a, p - a
-        within &= (np.cross(along, to_p) * unit).sum(axis=1) >= 0
-        t = (to_p * along).sum(axis=1) / np.maximum((along * along).sum(axis=1), 1e-300)
-        apart = to_p - np.clip(t, 0.0, 1.0)[:, None] * along
-        best = np.minimum(best, np.linalg.norm(apart, axis=1))
-    height = np.abs(((p - triangles[:, 0]) * unit).sum(axis=1))
-    return np.where(within, height, best)
 
 
 def _winding_numbers(points: Array, triangles: Array) -> Array:

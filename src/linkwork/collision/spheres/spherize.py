@@ -10,7 +10,13 @@ from math import isfinite
 
 import numpy as np
 
-from linkwork.collision.spheres.cells import Solid, Target, feasible_tolerance, solid_of, target_of
+from linkwork.collision.spheres.cells import (
+    CoveredShape,
+    Target,
+    covered_shape,
+    feasible_tolerance,
+    target_of,
+)
 from linkwork.collision.spheres.cover import Balls, cover_by_balls
 from linkwork.engine.runtime import cache
 from linkwork.engine.runtime.sources import source_digest
@@ -130,7 +136,7 @@ def spherize(
 
 
 def _covered(
-    link: str, solids: Sequence[Solid], tolerance: float, most: int | None
+    link: str, solids: Sequence[CoveredShape], tolerance: float, most: int | None
 ) -> tuple[tuple[Shape, ...], LinkCover]:
     """The spheres of a link, and how well they fit; from the cache if they were computed."""
     key = _cache_key(solids, tolerance, most)
@@ -150,7 +156,7 @@ def _covered(
     return tuple(Shape(Sphere(radius), Pose(xyz=tuple(xyz))) for xyz, radius in pairs), report
 
 
-def _cache_key(solids: Sequence[Solid], tolerance: float, most: int | None) -> str:
+def _cache_key(solids: Sequence[CoveredShape], tolerance: float, most: int | None) -> str:
     """A digest of all that decides about the new shapes: surfaces, settings and sources."""
     digest = hashlib.sha256(repr((float(tolerance), most, np.__version__)).encode())
     digest.update(source_digest().encode())
@@ -194,10 +200,10 @@ def _check_arguments(model: object, tolerance: object, max_spheres: object) -> N
         raise ValueRangeError(f"max_spheres: expected at least 1, got {max_spheres}")
 
 
-def _read_solids(model: Model) -> dict[str, list[Solid]]:
+def _read_solids(model: Model) -> dict[str, list[CoveredShape]]:
     """The collision shapes of each link that has any."""
     findings: list[Finding] = []
-    solids: dict[str, list[Solid]] = {}
+    solids: dict[str, list[CoveredShape]] = {}
     for link in model.links:
         for shape in link.collisions:
             surface: Surface | None = None
@@ -208,7 +214,7 @@ def _read_solids(model: Model) -> dict[str, list[Solid]]:
                     findings.append(Finding("error", f"link {link.name!r}", reason, link.location))
                     continue
             pose = shape.link_H_shape.matrix()
-            solid = solid_of(shape.geometry, pose, surface)
+            solid = covered_shape(shape.geometry, pose, surface)
             solids.setdefault(link.name, []).append(solid)
     if findings:
         raise ModelError(findings)
@@ -223,7 +229,7 @@ def _not_found(mesh: Mesh) -> str:
     return f"mesh {mesh.filename!r} not found{searched}; {hint}"
 
 
-def _report(link: str, solids: Sequence[Solid], target: Target, balls: Balls) -> LinkCover:
+def _report(link: str, solids: Sequence[CoveredShape], target: Target, balls: Balls) -> LinkCover:
     """Measure how well spheres fit a link."""
     covered = np.zeros(len(target.corners), dtype=bool)
     for center, radius in zip(balls.centers, balls.radii, strict=True):
@@ -241,7 +247,7 @@ def _report(link: str, solids: Sequence[Solid], target: Target, balls: Balls) ->
     )
 
 
-def _excess_volume(solids: Sequence[Solid], target: Target, balls: Balls) -> float | None:
+def _excess_volume(solids: Sequence[CoveredShape], target: Target, balls: Balls) -> float | None:
     """The volume of spheres outside the old shapes, over the volume of these."""
     reach = balls.radii[:, None]
     low, high = (balls.centers - reach).min(axis=0), (balls.centers + reach).max(axis=0)

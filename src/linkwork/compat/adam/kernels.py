@@ -28,6 +28,7 @@ from linkwork.engine.symbolic.program import Port, Program
 from linkwork.engine.symbolic.tracing import trace
 from linkwork.errors import LinkworkError, ValueRangeError
 from linkwork.kindyn import KinDyn
+from linkwork.kindyn.checks import unexplained
 from linkwork.kindyn.kernels import QuantityKernel
 from linkwork.kindyn.programs import MOST_UNROLLED, computation
 from linkwork.kindyn.quantities import Context
@@ -177,9 +178,7 @@ class PoseFunction:
     def _check(self, kernel: Kernel, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Raise the error of the first row whose result is not finite although its input is."""
         del kernel
-        bad = ~np.all([np.isfinite(array).all(axis=1) for array in outputs], axis=0)
-        for array in inputs if bad.any() else ():
-            bad = bad & np.isfinite(array).all(axis=1)
+        bad = unexplained(inputs, outputs)
         if not bad.any():
             return
         row = int(np.flatnonzero(bad)[0])

@@ -33,6 +33,7 @@ from linkwork.engine.symbolic.tracing import trace
 from linkwork.errors import ArgumentError, model_error, name_not_found, shown
 from linkwork.export.pinnzoo import manifold
 from linkwork.kindyn import KinDyn
+from linkwork.kindyn.checks import unexplained
 from linkwork.model.graph import Visit, require_tree, walk
 from linkwork.model.model import Model
 from linkwork.spatial.source import quat
@@ -261,9 +262,7 @@ class StateSpace:
     ) -> None:
         """Raise for the singular joint if finite inputs lead to infinity or NaN."""
         del kernel
-        bad = ~np.all([np.isfinite(array).all(axis=1) for array in outputs], axis=0)
-        for array in inputs:
-            bad = bad & np.isfinite(array).all(axis=1)
+        bad = unexplained(inputs, outputs)
         if not bad.any():
             return
         x, tau = (np.broadcast_to(array, (len(bad), array.shape[1]))[bad] for array in inputs)
