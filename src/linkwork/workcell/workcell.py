@@ -25,7 +25,7 @@ from linkwork.model.table import Table, as_html
 from linkwork.workcell.cell import structure
 from linkwork.workcell.cell.editing import Editing
 from linkwork.workcell.cell.frames import WORLD
-from linkwork.workcell.kinematics import attach, fk
+from linkwork.workcell.kinematics import fk, state_changes
 from linkwork.workcell.kinematics.device import Device, device_of
 from linkwork.workcell.state.state import State, upgraded_state
 
@@ -122,7 +122,7 @@ class WorkCell(Editing):
 
     def set_values(self, state: State, frame: str, values: ArrayLike) -> State:
         """Return the state with other values (..., size) of a joint frame or movable frame."""
-        return attach.with_values(self, state, frame, values)
+        return state_changes.with_values(self, state, frame, values)
 
     def set_pose(
         self, state: State, frame: str, pose: Pose | ArrayLike, reference: str | None = None
@@ -135,7 +135,7 @@ class WorkCell(Editing):
             pose: reference_H_frame, a `Pose` or (..., 4, 4).
             reference: the frame that the pose is relative to; default the parent of the frame.
         """
-        return attach.with_pose(self, state, frame, pose, reference)
+        return state_changes.with_pose(self, state, frame, pose, reference)
 
     def with_default(self, state: State) -> WorkCell:
         """Change the default state, which `cell.state()` returns."""
@@ -165,7 +165,7 @@ class WorkCell(Editing):
         Raises:
             StateError: the frame is not attachable, or the attachments would form a cycle.
         """
-        return attach.attached(self, state, frame, parent)
+        return state_changes.attached(self, state, frame, parent)
 
     def grip(self, state: State, frame: str, gripper: str | Sequence[str]) -> State:
         """Attach a frame to another one, with the same pose in the world; return the new state.
@@ -175,11 +175,11 @@ class WorkCell(Editing):
             frame: a movable and attachable frame.
             gripper: as the `parent` of `attach`.
         """
-        return attach.gripped(self, state, frame, gripper)
+        return state_changes.gripped(self, state, frame, gripper)
 
     def release(self, state: State, frame: str, parent: str = WORLD) -> State:
         """Attach a frame to WORLD or another parent, with the same pose in the world."""
-        return attach.gripped(self, state, frame, parent)
+        return state_changes.gripped(self, state, frame, parent)
 
     # Kinematics.
 

@@ -6,161 +6,24 @@ and devices are checked when it is created; all errors are reported at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from linkwork.engine.cached_property import cached_property
-from linkwork.errors import Finding, ModelError, listed, nearest
-from linkwork.model.graph import cycles
+from linkwork.errors import ModelError
 from linkwork.model.parts import check_name
+from linkwork.workcell.cell.cache import Cache
+from linkwork.workcell.cell.checks import cell_findings
 from linkwork.workcell.cell.devices import DeviceSpec
-from linkwork.workcell.cell.frames import ROOT, WORLD, CellFrame
+from linkwork.workcell.cell.frames import ROOT, CellFrame
 from linkwork.workcell.state.layout import Slot, StateLayout
 from linkwork.workcell.state.state import State, check_state
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-
-def cell_findings(
-    frames: Sequence[CellFrame],
-    devices: Sequence[DeviceSpec],
-    excluded_pairs: Sequence[Sequence[str]] = (),
-) -> list[Finding]:
-    """Return all errors in the frames, devices and pairs; empty if they form a workcell."""
-    index = {frame.name: frame for frame in frames}
-    findings = [
-        *_root_findings(frames),
-        *_duplicates("frame", [frame.name for frame in frames]),
-        *_duplicates("device", [device.name for device in devices]),
-        *_parent_findings(frames, index),
-        *_dependence_findings(frames, index),
-        *_pair_findings(excluded_pairs, index),
-    ]
-    if findings:
-        return findings
-    by_name = {device.name: device for device in devices}
-    return [finding for device in devices for finding in device.findings(index, by_name)]
-
-
-def _root_findings(frames: Sequence[CellFrame]) -> Iterator[Finding]:
-    roots = [frame.name for frame in frames if frame.parent is None]
-    if not frames or frames[0].name != WORLD or frames[0].parent is not None:
-        yield Finding("error", "", f"the first frame must be {WORLD}, and have no parent")
-    for name in roots[1:]:
-        yield Finding("error", f"frame {name!r}", f"has no parent; only {WORLD} may have none")
-    if frames and (frames[0].attachable or frames[0].kind != "fixed"):
-        yield Finding("error", f"frame {WORLD!r}", "must be fixed and not attachable")
-
-
-def _duplicates(kind: str, names: Sequence[str]) -> Iterator[Finding]:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            yield Finding("error", f"{kind} {name!r}", "this name is used twice")
-        seen.add(name)
-
-
-def _parent_findings(
-    frames: Sequence[CellFrame], index: Mapping[str, CellFrame]
-) -> Iterator[Finding]:
-    for frame in frames:
-        for parent in {frame.parent, frame.default_parent} - {None, *index}:
-            text = f"its parent {parent!r} does not exist; {nearest(parent, index)}"
-            yield Finding("error", f"frame {frame.name!r}", text, frame.location)
-    tree = {frame.name: frame.parent for frame in frames if frame.parent}
-    default = {frame.name: frame.default_parent for frame in frames if frame.default_parent}
-    for cycle in [*cycles(tree), *([] if default == tree else cycles(default))]:
-        text = f"cycle of parents: {listed(cycle)}"
-        yield Finding("error", f"frame {cycle[0]!r}", text, index[cycle[0]].location)
-
-
-def leader_findings(frame: CellFrame, index: Mapping[str, CellFrame]) -> Iterator[Finding]:
-    """Return errors of the joint that a frame depends on, if there is one."""
-    depends = frame.motion.depends if frame.motion else None
-    if depends is None:
-        return
-    leader, element = index.get(depends.joint), f"frame {frame.name!r}"
-    if leader is None or leader.motion is None:
-        joints = [name for name, other in index.items() if other.motion]
-        hint = nearest(depends.joint, joints)
-        text = f"depends on {depends.joint!r}, which is not a joint; {hint}"
-        yield Finding("error", element, text, frame.location)
-    elif leader.motion.motion_kind.nq != 1:
-        text = f"depends on {depends.joint!r}, which has several coordinates"
-        yield Finding("error", element, text, frame.location)
-
-
-def _dependence_findings(
-    frames: Sequence[CellFrame], index: Mapping[str, CellFrame]
-) -> Iterator[Finding]:
-    leaders: dict[str, str] = {}
-    for frame in frames:
-        if frame.motion and frame.motion.depends:
-            leaders[frame.name] = frame.motion.depends.joint
-            yield from leader_findings(frame, index)
-    for cycle in cycles(leaders):
-        text = f"cycle of dependent joints: {listed(cycle)}"
-        yield Finding("error", f"frame {cycle[0]!r}", text, index[cycle[0]].location)
-
-
-def _pair_findings(
-    pairs: Sequence[Sequence[str]], index: Mapping[str, CellFrame]
-) -> Iterator[Finding]:
-    for pair in pairs:
-        if len(pair) != 2:
-            text = f"expected two frames, got {listed(list(pair))}"
-            yield Finding("error", "excluded_pairs", text)
-        for name in pair:
-            if name not in index:
-                text = f"frame {name!r} does not exist; {nearest(name, index)}"
-                yield Finding("error", "excluded_pairs", text)
-
-
-K = TypeVar("K", bound=Hashable)
-T = TypeVar("T")
-
-CACHE_SIZE = 256  # entries of a dictionary below; one more replaces the oldest
-
-
-class Results(dict[K, T]):
-    """Results of a function by its argument; reading one that exists costs no call of Python."""
-
-    def __init__(self, compute: Callable[[K], T]) -> None:
-        super().__init__()
-        self._compute = compute
-
-    def __missing__(self, key: K) -> T:
-        return _stored(self, key, self._compute(key))
-
-
-class Cache:
-    """Values that are derived from an immutable object, by topic and key."""
-
-    def __init__(self) -> None:
-        self._topics: dict[str, dict[Hashable, Any]] = {}
-
-    def get(self, topic: str, key: Hashable, compute: Callable[..., T], *arguments: Any) -> T:
-        """Return the value of a key; if there is none, compute it from arguments and store it."""
-        try:
-            return self._topics[topic][key]
-        except KeyError:
-            pass
-        return _stored(self._topics.setdefault(topic, {}), key, compute(*arguments))
-
-    def count(self, topic: str) -> int:
-        """Return the number of entries of a topic."""
-        return len(self._topics.get(topic, {}))
-
-
-def _stored(entries: dict[K, T], key: K, value: T) -> T:
-    """Store a value; return the value that another thread has stored first, if any."""
-    if len(entries) >= CACHE_SIZE:
-        entries.pop(next(iter(entries)), None)  # the oldest
-    return entries.setdefault(key, value)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ from linkwork.model.parts import (
     unit_vector,
 )
 from linkwork.model.pose import IDENTITY, Pose, as_pose
-from linkwork.workcell.cell.data import CellData, leader_findings
+from linkwork.workcell.cell.checks import leader_findings
+from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.devices import DeviceSpec, RobotDevice
 from linkwork.workcell.cell.frames import WORLD, CellFrame, Motion, pose_to_xyz_wxyz
 from linkwork.workcell.cell.robots import Placement, place_robot

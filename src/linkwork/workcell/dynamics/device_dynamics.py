@@ -28,9 +28,8 @@ from linkwork.workcell.dynamics.loaded_robot import (
     LoadedRobot,
     carrier_names,
     check_state_options,
-    columns_of,
-    warm_movable_transform,
 )
+from linkwork.workcell.dynamics.loads import columns_of, warm_transforms
 from linkwork.workcell.kinematics.device import device_of
 from linkwork.workcell.kinematics.device_joints import DeviceJoints
 from linkwork.workcell.kinematics.device_model import DeviceModel, device_model
@@ -121,7 +120,7 @@ class CellDynamics:
     def warmup(self, *requests: Any) -> None:
         """Compile functions and wait for the result, as `KinDyn.warmup`."""
         self.kd.warmup(*requests)
-        warm_movable_transform()
+        warm_transforms()
 
     # Quantities.
 

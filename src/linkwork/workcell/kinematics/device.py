@@ -26,7 +26,7 @@ from linkwork.spatial.source import se3
 from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.devices import MobileDevice
 from linkwork.workcell.cell.structure import carriers
-from linkwork.workcell.kinematics import attach, fk, jacobians
+from linkwork.workcell.kinematics import fk, jacobians, state_changes
 from linkwork.workcell.kinematics.device_joints import DeviceJoints, spec_of
 from linkwork.workcell.state.state import State, distinct_rows, flat_rows
 
@@ -91,7 +91,7 @@ class Cart(Device):
 
     def set_pose(self, state: State, pose: Pose | ArrayLike, reference: str | None = None) -> State:
         """Return the state with another pose of the cart, and the same angles of its wheels."""
-        return attach.with_pose(self.cell, state, self.base, pose, reference)
+        return state_changes.with_pose(self.cell, state, self.base, pose, reference)
 
     def roll(self, state: State, angles: ArrayLike) -> State:
         """Return the state after the wheels have rotated by angles (..., 2) [rad].
@@ -99,11 +99,13 @@ class Cart(Device):
         The cart moves along a circular arc in its x-y plane.
         """
         wheel_angles = as_array(angles, "angles", (2,))
-        attach.joint_batch(state.batch_shape, wheel_angles.shape[:-1], "angles")
+        state_changes.joint_batch(state.batch_shape, wheel_angles.shape[:-1], "angles")
         twist = (self._rolling() @ wheel_angles[..., None])[..., 0]
         parent_H_base = fk.parent_H_frame(self.cell, self.base, state)
         after = self.set_q(state, self.get_q(state) + wheel_angles)
-        return attach.with_pose(self.cell, after, self.base, parent_H_base @ se3.exp(twist), None)
+        return state_changes.with_pose(
+            self.cell, after, self.base, parent_H_base @ se3.exp(twist), None
+        )
 
     def base_J_frame(self, frame: str, state: State) -> Array:
         """Compute the Jacobian of the velocity of a frame relative to the ground, (..., 6, 2)."""

@@ -21,7 +21,7 @@ from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.devices import DeviceSpec, RobotDevice
 from linkwork.workcell.cell.frames import Motion
 from linkwork.workcell.kinematics import fk
-from linkwork.workcell.kinematics.attach import replaced
+from linkwork.workcell.kinematics.state_changes import replaced
 from linkwork.workcell.state.state import State
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,11 +29,11 @@ from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.devices import RobotDevice
 from linkwork.workcell.cell.structure import carriers, leader_of, local_pose
 from linkwork.workcell.kinematics import fk
-from linkwork.workcell.kinematics.attach import as_matrix, joint_batch
 from linkwork.workcell.kinematics.collisions import CellCollisions, collisions_of
 from linkwork.workcell.kinematics.device import device_of
 from linkwork.workcell.kinematics.device_joints import DeviceJoints
 from linkwork.workcell.kinematics.device_model import DeviceModel, device_model, loop_name
+from linkwork.workcell.kinematics.state_changes import as_matrix, joint_batch
 from linkwork.workcell.state.state import State, distinct_rows, equal_rows, flat_rows
 
 
@@ -50,8 +49,8 @@ class CellIkResult:
         position_errors: by frame: (...,) distance to the target [m].
         rotation_errors: by frame with a pose as target: (...,) angle to the target [rad].
         devices: names of the devices that were moved.
-        loop_errors: by closed loop or constraint of these devices, named as in the rows of
-            `WorkCell.constrained`: (...,) largest error of its equations [m] or [rad].
+        loop_errors: by closed loop or constraint of these devices, whose names begin with that of
+            the robot: (...,) largest error of its equations [m] or [rad].
         in_collision: with `avoid`: (...,) whether frames of the cell overlap; else None.
     """
 
@@ -72,6 +71,10 @@ class Goal(NamedTuple):
 
     pose: Array
     is_position: bool
+
+    def at(self, rows: Array) -> Goal:
+        """Return the targets of some rows of a batch."""
+        return Goal(self.pose[rows], self.is_position)
 
 
 def cell_ik(
@@ -105,39 +108,11 @@ def cell_ik(
     }
     owners = _owners(cell, flat, tuple(goals), device)
     _reject_moving_reference(cell, flat, reference, owners)
-    solved, converged = flat, np.ones(prod(batch), dtype=bool)
-    loop_errors: dict[str, Array] = {}
-    devices = [device_of(cell, name) for name in owners]
-    _reject_unknown_joints(hold, devices)
-    solvers = {one.name: _Solver(one, hold, options) for one in devices}
-    goals_of = {name: {frame: in_world[frame] for frame in owners[name]} for name in owners}
-    for name, solver in solvers.items():
-        solved, reached, errors = solver.solve(solved, goals_of[name])
-        converged &= reached
-        loop_errors |= errors
-    colliding = None
-    if avoid:
-        collisions = collisions_of(cell, meshes)
-        colliding = collisions.any_colliding(solved)
-        for name, solver in solvers.items():
-            rows = (converged & colliding).nonzero()[0]
-            if not rows.size:
-                break
-            some = {
-                frame: Goal(goal.pose[rows], goal.is_position)
-                for frame, goal in goals_of[name].items()
-            }
-            states, free, errors = solver.solve(solved[rows], some, collisions)
-            solved = _with_rows(solved, rows[free], states[free])
-            colliding[rows[free]] = False
-            for loop, error in errors.items():
-                loop_errors[loop][rows[free]] = error[free]
-    position, rotation = _errors(cell, solved, in_world)
-    # Joints that depend on joints of a device may move its base, which the solver does not know.
-    largest = 1.01 * np.broadcast_to(as_array(options["tolerance"], "tolerance"), (2,)) + 1e-12
-    for errors, limit in zip((position, rotation), largest, strict=True):
-        for error in errors.values():
-            converged &= error <= limit
+    search = _Search(cell, flat, in_world, owners, hold, options)
+    search.reach_targets()
+    colliding = search.avoid_collisions(collisions_of(cell, meshes)) if avoid else None
+    position, rotation = search.errors_of_targets()
+    solved, converged = search.states, search.converged
     if colliding is not None:
         converged &= ~colliding
     values, parents = (a.reshape(*batch, a.shape[-1]) for a in (solved.values, solved.parents))
@@ -147,9 +122,76 @@ def cell_ik(
         {name: error.reshape(batch) for name, error in position.items()},
         {name: error.reshape(batch) for name, error in rotation.items()},
         tuple(owners),
-        {name: error.reshape(batch) for name, error in loop_errors.items()},
+        {name: error.reshape(batch) for name, error in search.loop_errors.items()},
         None if colliding is None else colliding.reshape(batch),
     )
+
+
+class _Search:
+    """States (n,) that come closer to their targets: one device after the other moves."""
+
+    def __init__(  # noqa: PLR0917
+        self,
+        cell: CellData,
+        states: State,
+        goals: Mapping[str, Goal],
+        owners: Mapping[str, Sequence[str]],
+        hold: Sequence[str],
+        options: Mapping[str, Any],
+    ) -> None:
+        """Prepare the devices.
+
+        Args:
+            cell: the workcell.
+            states: the states (n,) to start from.
+            goals: targets in the world, by frame.
+            owners: by device, the frames that it moves.
+            hold: joint frames that keep their position.
+            options: of `ik`.
+        """
+        self.cell, self.states, self.goals, self.options = cell, states, goals, options
+        self.converged = np.ones(len(states.values), dtype=bool)
+        self.loop_errors: dict[str, Array] = {}
+        devices = [device_of(cell, name) for name in owners]
+        _reject_unknown_joints(hold, devices)
+        self._solvers = [
+            (_Solver(device, hold, options), {name: goals[name] for name in owners[device.name]})
+            for device in devices
+        ]
+
+    def reach_targets(self) -> None:
+        """Move each device."""
+        for solver, goals in self._solvers:
+            self.states, reached, errors = solver.solve(self.states, goals)
+            self.converged &= reached
+            self.loop_errors |= errors
+
+    def avoid_collisions(self, collisions: CellCollisions) -> Array:
+        """Move devices in states that collide to other solutions; return which still collide."""
+        colliding = collisions.any_colliding(self.states)
+        for solver, goals in self._solvers:
+            rows = (self.converged & colliding).nonzero()[0]
+            if not rows.size:
+                break
+            some = {name: goal.at(rows) for name, goal in goals.items()}
+            states, free, errors = solver.solve(self.states[rows], some, collisions)
+            self.states = _with_rows(self.states, rows[free], states[free])
+            colliding[rows[free]] = False
+            for loop, error in errors.items():
+                self.loop_errors[loop][rows[free]] = error[free]
+        return colliding
+
+    def errors_of_targets(self) -> tuple[dict[str, Array], dict[str, Array]]:
+        """Return distances and angles to the targets; states that miss one have not converged.
+
+        Joints that depend on joints of a device may move its base, which its solver does not know.
+        """
+        position, rotation = _errors(self.cell, self.states, self.goals)
+        tolerance = np.broadcast_to(as_array(self.options["tolerance"], "tolerance"), (2,))
+        for errors, limit in zip((position, rotation), 1.01 * tolerance + 1e-12, strict=True):
+            for error in errors.values():
+                self.converged &= error <= limit
+        return position, rotation
 
 
 def _with_rows(states: State, rows: Array, others: State) -> State:
@@ -159,7 +201,7 @@ def _with_rows(states: State, rows: Array, others: State) -> State:
     return State.trusted(states.layout, values, states.parents)
 
 
-def _robot(device: DeviceJoints, state: State) -> tuple[DeviceModel, KinDyn]:
+def _robot_of(device: DeviceJoints, state: State) -> tuple[DeviceModel, KinDyn]:
     """Return the robot of a device with locked frames at their poses in a state."""
     robot = device_model(device, state)
     return robot, robot.kindyn()
@@ -172,7 +214,7 @@ class _Solver:
         self, device: DeviceJoints, hold: Sequence[str], options: Mapping[str, Any]
     ) -> None:
         self.cell, self.device = device.cell, device
-        self.hold, self.options = _held(device, hold), options
+        self.hold, self.options = _joints_to_hold(device, hold), options
         model = device_model(device)
         self.links = {frame: link for link, frame in model.names.items()}  # by frame of the cell
         self.outside = model.joints_outside(device)
@@ -190,9 +232,7 @@ class _Solver:
         reached = np.zeros(len(q), dtype=bool)
         loop_errors: dict[str, Array] = {}
         for rows in self._groups(states, goals):
-            selected = {
-                name: Goal(goal.pose[rows], goal.is_position) for name, goal in goals.items()
-            }
+            selected = {name: goal.at(rows) for name, goal in goals.items()}
             solution = self._solve_group(states[rows], selected, collisions)
             q[rows], reached[rows] = solution.q, solution.converged
             for name, error in solution.loop_errors.items():
@@ -215,7 +255,7 @@ class _Solver:
     def _solve_group(
         self, states: State, goals: Mapping[str, Goal], collisions: CellCollisions | None
     ) -> IkResult:
-        kd = self._robot(states)
+        kd = self._kindyn(states)
         base_H_world = se3.inverse(self.device.world_H_model(states))
         targets: dict[str, Array] = {}
         max_distance = 0.0  # between a frame and the origin of its link [m]
@@ -252,10 +292,10 @@ class _Solver:
             return ~collisions.any_colliding(self.device.set_q(states[rows], q))
 
         accept = None if collisions is None else is_free
-        hold = self.hold if kd.problem.equations else self._held(goals, states.parents[0])
+        hold = self.hold if kd.problem.equations else self._held_for(goals, states.parents[0])
         return ik(kd, targets, self.device.get_q(states), hold=hold, accept=accept, **options)
 
-    def _held(self, goals: Mapping[str, Goal], parents: Array) -> list[str]:
+    def _held_for(self, goals: Mapping[str, Goal], parents: Array) -> list[str]:
         """Return joints to hold: those of `hold`, and those that move no target, as of a hand."""
         layout, held = self.cell.layout, list(self.hold)
         path = {k for name in goals for k in carriers(layout, layout.frame(name), parents)}
@@ -266,10 +306,10 @@ class _Solver:
                 held.append(_model_joint(self.device, joint))
         return list(dict.fromkeys(held))
 
-    def _robot(self, state: State) -> KinDyn:
+    def _kindyn(self, state: State) -> KinDyn:
         """Return the robot with locked frames at their poses in the first row of a state."""
         key = self.device, *(state.values[0, span].tobytes() for span in self.locked)
-        robot, kd = self.cell.cache.get("robots", key, _robot, self.device, state[0])
+        robot, kd = self.cell.cache.get("robots", key, _robot_of, self.device, state[0])
         robot.check_attachments(self.cell, state)
         return kd
 
@@ -382,7 +422,7 @@ def _reject_moving_reference(
             raise ArgumentError(f"{message}; use a reference that it does not move")
 
 
-def _held(device: DeviceJoints, hold: Sequence[str]) -> list[str]:
+def _joints_to_hold(device: DeviceJoints, hold: Sequence[str]) -> list[str]:
     """Convert names of held joint frames to names of joints of the robot of a device."""
     if isinstance(hold, str) or not isinstance(hold, Sequence):
         raise ArgumentError(f"hold: expected a list of joint frames, got {shown(hold)}")
