@@ -124,10 +124,12 @@ class Layout:
         """
         joints = [self.model.joint(name) for name in self.joint_names]
         return JointLimits(
-            lower=_frozen([joint.limits.lower if n == 1 else -inf for joint, n in _each(joints)]),
-            upper=_frozen([joint.limits.upper if n == 1 else inf for joint, n in _each(joints)]),
-            velocity=_frozen([joint.limits.velocity for joint in joints for _ in range(joint.nv)]),
-            effort=_frozen([joint.limits.effort for joint in joints for _ in range(joint.nv)]),
+            lower=read_only([joint.limits.lower if n == 1 else -inf for joint, n in _each(joints)]),
+            upper=read_only([joint.limits.upper if n == 1 else inf for joint, n in _each(joints)]),
+            velocity=read_only(
+                [joint.limits.velocity for joint in joints for _ in range(joint.nv)]
+            ),
+            effort=read_only([joint.limits.effort for joint in joints for _ in range(joint.nv)]),
         )
 
     def theta(self, q: Array, joint: str) -> Array:
@@ -177,7 +179,8 @@ def _each(joints: Sequence[Joint]) -> list[tuple[Joint, int]]:
     return [(joint, joint.nq) for joint in joints for _ in range(joint.nq)]
 
 
-def _frozen(numbers: Sequence[float]) -> Array:
+def read_only(numbers: Sequence[float]) -> Array:
+    """Return numbers as an array of float64 that cannot be written."""
     array = np.array(numbers, dtype=np.float64)
     array.flags.writeable = False
     return array

@@ -23,13 +23,13 @@ from linkwork.compat.robwork.vectors import Q, as_floats
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ShapeError, model_error
-from linkwork.model.joints import motion as joint_motion
-from linkwork.model.parts import Joint as ModelJoint
+from linkwork.model.joints.motion import pose_of, subspace_of
 from linkwork.model.parts import Mimic
 from linkwork.model.pose import as_pose
 from linkwork.spatial.source import motion as spatial
 from linkwork.spatial.source import se3
 from linkwork.workcell.cell.frames import WORLD, CellFrame, Motion
+from linkwork.workcell.cell.structure import moved_pose
 from linkwork.workcell.files.joints import JOINT_TYPES
 
 
@@ -243,23 +243,9 @@ def _motion(part: CellFrame) -> Motion:
     return part.motion
 
 
-def _model_joint(part: CellFrame) -> ModelJoint:
-    motion = _motion(part)
-    return ModelJoint(
-        name=part.name,
-        kind=motion.kind,
-        first="first",
-        second="second",
-        axis=motion.axis,
-        pitch=motion.pitch,
-    )
-
-
 def _pose(part: CellFrame, theta: Array) -> Array:
     """(4, 4) motion of a frame at some coordinates, after its pose at zero."""
-    motion = _motion(part)
-    moved = joint_motion.motion_pose(_model_joint(part), theta)
-    return (se3.inverse(moved) if motion.backwards else moved) @ motion.joint_H_frame.matrix()
+    return moved_pose(_motion(part), theta)
 
 
 def _subspace(part: CellFrame, theta: Array) -> Array:
@@ -268,8 +254,10 @@ def _subspace(part: CellFrame, theta: Array) -> Array:
     For a dependent joint, it is the velocity for a unit velocity of the joint it depends on.
     """
     motion = _motion(part)
-    side = "first" if motion.backwards else "second"
-    columns = joint_motion.motion_subspace(_model_joint(part), theta, child=side)
+    columns = subspace_of(motion.motion_kind, motion.constants, theta)
+    if motion.backwards:
+        moved = pose_of(motion.motion_kind, motion.constants, theta)
+        columns = -spatial.motion_transform(moved) @ columns
     frame_H_side = se3.inverse(motion.joint_H_frame.matrix())
     rate = motion.depends.multiplier if motion.depends else 1.0
     return rate * spatial.motion_transform(frame_H_side) @ columns

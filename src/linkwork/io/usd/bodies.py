@@ -23,7 +23,6 @@ from linkwork.io.solids import solid_surface
 from linkwork.io.usd.stage import (
     Prim,
     UsdFile,
-    homogeneous,
     quaternion_rotation,
     rotation_and_scale,
 )
@@ -64,7 +63,7 @@ def read_body(prim: Prim, name: str, file: UsdFile) -> Body:
     if split is None or split[1][0] < 0:
         file.report.error(prim, "the body has a shear, a zero scale or a mirrored axis")
         split = np.eye(3), np.ones(3)
-    return Body(prim, name, homogeneous(split[0], matrix[:3, 3]), split[1])
+    return Body(prim, name, se3.pose(split[0], matrix[:3, 3]), split[1])
 
 
 def read_link(body: Body, parts: list[Prim], file: UsdFile) -> Link:
@@ -173,7 +172,7 @@ def read_shape(prim: Prim, body: Body, file: UsdFile) -> Shape | None:
             rotation = np.roll(rotation, 2 - axis, axis=1)
     if geometry is None:
         return None
-    pose = homogeneous(rotation, transform[:3, 3] * file.meters)
+    pose = se3.pose(rotation, transform[:3, 3] * file.meters)
     return Shape(geometry, as_pose(pose), str(prim.GetName()), _material(prim, UsdGeom))
 
 

@@ -25,7 +25,6 @@ from linkwork.io.usd.bodies import Body
 from linkwork.io.usd.stage import (
     Prim,
     UsdFile,
-    homogeneous,
     quaternion_rotation,
     rotation_and_scale,
 )
@@ -179,10 +178,10 @@ def _side(
 ) -> tuple[str, Pose] | None:
     """Return the link that contains a prim, or the world, and the joint frame on it."""
     if target is None:
-        return WORLD, as_pose(file.in_world(homogeneous(R, xyz)))
+        return WORLD, as_pose(file.in_world(se3.pose(R, xyz)))
     body = owner(target)
     if body is not None and body.prim == target:
-        return body.name, as_pose(homogeneous(R, xyz * body.scale * file.meters))
+        return body.name, as_pose(se3.pose(R, xyz * body.scale * file.meters))
     stage_H_joint = _in_stage(target, R, xyz, file)
     if stage_H_joint is None:
         return None
@@ -200,7 +199,7 @@ def _in_stage(target: Prim, R: Array, xyz: Array, file: UsdFile) -> Array | None
     if split is None or split[1][0] < 0:
         file.report.error(target, "the target of a joint has a shear or a mirrored axis")
         return None
-    return homogeneous(split[0] @ R, matrix[:3, :3] @ xyz + matrix[:3, 3])
+    return se3.pose(split[0] @ R, matrix[:3, :3] @ xyz + matrix[:3, 3])
 
 
 # Motion.

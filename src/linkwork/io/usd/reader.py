@@ -29,7 +29,6 @@ from linkwork.io.usd.stage import (
     Prim,
     UsdFile,
     check_types,
-    homogeneous,
     import_usd,
     open_stage,
     rotation_and_scale,
@@ -41,6 +40,7 @@ from linkwork.model.graph import connected_pieces
 from linkwork.model.model import Model
 from linkwork.model.parts import Frame, Joint, Link
 from linkwork.model.pose import as_pose
+from linkwork.spatial.source import se3
 
 
 def load_usd(
@@ -302,7 +302,7 @@ def _read_frames(bodies: Mapping[Any, Body], names: Iterable[str], file: UsdFile
             if split is None:
                 file.report.warning(prim, "left out: a frame with a shear or a zero scale")
                 continue
-            pose = as_pose(homogeneous(split[0], matrix[:3, 3] * file.meters))
+            pose = as_pose(se3.pose(split[0], matrix[:3, 3] * file.meters))
             frames.append(
                 Frame(name=name, link=body.name, link_H_frame=pose, location=file.report.location)
             )

@@ -368,10 +368,3 @@ def quaternion_rotation(value: Any) -> Array:
     """Return the rotation (3, 3) of a quaternion; the identity for (0, 0, 0, 0)."""
     wxyz = np.array([value.GetReal(), *value.GetImaginary()], dtype=float)
     return np.asarray(quat.to_rotation(quat.normalize(wxyz))) if wxyz.any() else np.eye(3)
-
-
-def homogeneous(rotation: Array, position: Array) -> Array:
-    """Return a pose (4, 4)."""
-    pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = rotation, position
-    return pose

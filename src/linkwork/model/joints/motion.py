@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ShapeError, name_not_found
-from linkwork.model.joints import Axis
+from linkwork.model.joints import Axis, JointKind
 from linkwork.model.parts import Joint
 from linkwork.spatial.blocks import as_vec, as_vector, scalars
 from linkwork.spatial.source import motion, se3
@@ -52,9 +52,20 @@ def neutral_transform(joint: Joint, *, child: str) -> Array:
 
 def motion_pose(joint: Joint, theta: ArrayLike) -> Array:
     """Return the pose M (..., 4, 4) of the moving side of the joint in its fixed side."""
-    theta = position(joint, theta)
-    R, p = joint.motion_kind.pose(_axis(joint), scalars(theta))
+    return pose_of(joint.motion_kind, _axis(joint), position(joint, theta))
+
+
+def pose_of(kind: JointKind, axis: Axis, theta: Array) -> Array:
+    """Return the pose M (..., 4, 4) of a kind of joints with an axis, at positions (..., nq)."""
+    R, p = kind.pose(axis, scalars(theta))
     return se3.pose(_array(R, theta), _array([p], theta)[..., 0, :])
+
+
+def subspace_of(kind: JointKind, axis: Axis, theta: Array) -> Array:
+    """Return S (..., 6, nv) of a kind of joints with an axis, on the moving side of the joint."""
+    columns = kind.subspace(axis, scalars(theta))
+    rows = [[column[half][row] for column in columns] for half in (0, 1) for row in range(3)]
+    return _array(rows, theta)
 
 
 def motion_subspace(joint: Joint, theta: ArrayLike, *, child: str) -> Array:
@@ -70,10 +81,9 @@ def motion_subspace(joint: Joint, theta: ArrayLike, *, child: str) -> Array:
         (..., 6, nv) in the child's axes at its origin, rows [linear; angular].
     """
     theta = position(joint, theta)
-    columns = joint.motion_kind.subspace(_axis(joint), scalars(theta))
-    rows = [[column[half][row] for column in columns] for half in (0, 1) for row in range(3)]
+    S = subspace_of(joint.motion_kind, _axis(joint), theta)
     second_H_joint = se3.inverse(joint.joint_H_second.matrix())
-    seen_from_second = motion.motion_transform(second_H_joint) @ _array(rows, theta)
+    seen_from_second = motion.motion_transform(second_H_joint) @ S
     if not _is_first(joint, child):
         return seen_from_second
     first_H_second = child_H_parent(joint, theta, child=child)

@@ -6,10 +6,10 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError
-from linkwork.spatial.blocks import scalars
+from linkwork.model.joints.motion import pose_of
 from linkwork.spatial.source import quat, se3
 from linkwork.workcell.cell.data import CellData
-from linkwork.workcell.cell.frames import WORLD, CellFrame
+from linkwork.workcell.cell.frames import WORLD, CellFrame, Motion
 from linkwork.workcell.state.layout import StateLayout
 from linkwork.workcell.state.state import State, flat_rows
 
@@ -198,13 +198,12 @@ def local_pose(cell: CellData, index: int, values: Array) -> Array:
         return np.array(np.broadcast_to(fixed, (*batch, 4, 4)))
     leader, factor, offset = leader_of(cell, frame)
     theta = factor * values[..., cell.layout.span(leader)] + offset
-    R, p = frame.motion.motion_kind.pose(frame.motion.constants, scalars(theta))
-    moved = np.zeros((*batch, 4, 4))
-    for i in range(3):
-        moved[..., i, 3] = p[i]
-        for j in range(3):
-            moved[..., i, j] = R[i][j]
-    moved[..., 3, 3] = 1.0
-    if frame.motion.backwards:
+    return fixed @ moved_pose(frame.motion, theta)
+
+
+def moved_pose(motion: Motion, theta: Array) -> Array:
+    """Compute the motion (..., 4, 4) of a joint frame at positions (..., nq), after its mount."""
+    moved = pose_of(motion.motion_kind, motion.constants, theta)
+    if motion.backwards:
         moved = se3.inverse(moved)
-    return fixed @ moved @ frame.motion.joint_H_frame.matrix()
+    return moved @ motion.joint_H_frame.matrix()

@@ -7,7 +7,7 @@ nu     (..., nv) their velocities, as defined by the joint kinds; for a movable 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import inf
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array, as_array
 from linkwork.errors import ArgumentError, ShapeError, name_not_found
+from linkwork.model.layout import read_only
 from linkwork.spatial.source import se3
 from linkwork.workcell.cell.data import CellData
 from linkwork.workcell.cell.devices import DeviceSpec, RobotDevice
@@ -114,14 +115,14 @@ class DeviceJoints:
                 bounds.append(getattr(frame.motion.limits, name))
             else:
                 bounds += [default] * frame.size
-        return _read_only(bounds)
+        return read_only(bounds)
 
     def _magnitude_limits(self, limit: Callable[[Motion], float]) -> Array:
         limits: list[float] = []
         for k in self._frames:
             frame = self.cell.frames[k]
             limits += [limit(frame.motion) if frame.motion else inf] * frame.velocity_size
-        return _read_only(limits)
+        return read_only(limits)
 
     # The robot model of the device.
 
@@ -151,9 +152,3 @@ def spec_of(cell: CellData, name: str) -> DeviceSpec:
     if spec is None:
         raise name_not_found("device", name, cell.device_names)
     return spec
-
-
-def _read_only(values: Sequence[float]) -> Array:
-    array = np.array(values, dtype=np.float64)
-    array.flags.writeable = False
-    return array

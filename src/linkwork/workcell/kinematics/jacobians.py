@@ -26,9 +26,9 @@ import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import warn_once
-from linkwork.spatial.blocks import scalars
+from linkwork.model.joints.motion import subspace_of
 from linkwork.spatial.source import motion, se3
-from linkwork.workcell.cell.frames import CellFrame, Motion
+from linkwork.workcell.cell.frames import CellFrame
 from linkwork.workcell.cell.structure import (
     attachments_above,
     attachments_of,
@@ -106,23 +106,13 @@ def _joint_twists(frame: CellFrame, theta: Array, column: int, factor: float) ->
         _warn_slow(frame.name, kind.name)
     else:  # constant on its side, where it is known at the neutral position
         theta = np.broadcast_to(kind.neutral, theta.shape)
-    S = _subspace(motion_, theta)
+    S = subspace_of(kind, motion_.constants, theta)
     for k, side in enumerate(sides or ("moving",) * kind.nv):
         on_parent = (side == "fixed") != motion_.backwards
         X = parent_X_joint if on_parent else frame_X_joint
         signed = (-factor if motion_.backwards else factor) * X
-        vector = (signed @ S[..., k, :, None])[..., 0]
+        vector = (signed @ S[..., :, k, None])[..., 0]
         yield Twist(column + k, on_parent, on_parent, vector, sides is not None)
-
-
-def _subspace(motion_: Motion, theta: Array) -> Array:
-    """Compute the columns of S at positions (..., nq), (..., nv, 6)."""
-    columns = motion_.motion_kind.subspace(motion_.constants, scalars(theta))
-    S = np.empty((*theta.shape[:-1], len(columns), 6))
-    for k, (v, w) in enumerate(columns):
-        for i, entry in enumerate((*v, *w)):
-            S[..., k, i] = entry
-    return S
 
 
 def _warn_slow(frame: str, kind: str) -> None:
