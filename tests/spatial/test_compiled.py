@@ -81,7 +81,7 @@ def test_linkwork_uses_the_sources():
     """Loading a robot must not start the compiler."""
     made_of_users_calls = {
         *("idyntree", "pinocchio/conventions.py", "pinnzoo/functions.py"),
-        *("adam/core.py", "adam/casadi.py", "workcell/dynamics/loaded_robot.py"),
+        *("adam/core.py", "adam/casadi.py", "workcell/dynamics/loads.py"),
         "envs/quadruped.py",
     }
     public = re.compile(r"from linkwork\.spatial import")

@@ -11,7 +11,7 @@ from tests.support.models import assert_close, random_model, random_pose, random
 
 import linkwork as lw
 from linkwork.spatial.source import se3, so3
-from linkwork.workcell.cell import data
+from linkwork.workcell.cell import cache
 from linkwork.workcell.kinematics import fk
 from linkwork.workcell.state.state import State
 
@@ -319,7 +319,7 @@ def test_jacobians_of_batches_with_and_without_the_extension(rng, monkeypatch):
 
 
 def test_cache_of_columns_is_limited(monkeypatch):
-    monkeypatch.setattr(data, "CACHE_SIZE", 2)
+    monkeypatch.setattr(cache, "CACHE_SIZE", 2)
     cell = two_hands().with_device(lw.TreeDevice("hands", "WORLD", ["left_hand", "right_hand"]))
     hands, state = cell.device("hands"), cell.state()
     for frame in cell.frame_names:

@@ -13,7 +13,7 @@ from tests.support.models import assert_close
 
 import linkwork as lw
 from linkwork.engine.runtime import backends, compiler
-from linkwork.workcell.cell import data
+from linkwork.workcell.cell import cache
 
 CELL = bench()
 DYN = CELL.dynamics("arm")
@@ -151,7 +151,7 @@ def test_many_threads_and_processes_agree(rng):
 
 
 def test_cache_of_attachments_is_limited(monkeypatch):
-    monkeypatch.setattr(data, "CACHE_SIZE", 2)
+    monkeypatch.setattr(cache, "CACHE_SIZE", 2)
     dyn = CELL.dynamics("arm")
     for k in range(5):
         state = CELL.grip(CELL.state(), list(OBJECTS)[k % 4], "arm.tool")
