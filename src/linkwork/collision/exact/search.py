@@ -24,7 +24,7 @@ import numpy as np
 from linkwork.collision.exact.min_norm import closest_points
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.model.geometry import CHUNK, Support
-from linkwork.spatial import so3
+from linkwork.spatial.source import so3
 
 COAL_MARGINS = 1e-1, *5 * (1e-2,), 1e-4, 1e-6  # between moved shapes, relative to the smaller one
 MARGINS = 1e-4, 1e-6, 1e-2, 1e-4
