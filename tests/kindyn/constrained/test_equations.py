@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import cycle, product
+from itertools import cycle, pairwise, product
 
 import numpy as np
 import pytest
 from tests.support.linkages import LINKAGES, closed, four_bar, random_linkage
 
 import linkwork as lw
+from linkwork.algorithms.constraints.equations import State, constraint_rows
+from linkwork.algorithms.constraints.sizes import entry_sizes
+from linkwork.mechanics.constraints import equations_of_joint
+from linkwork.mechanics.problem import Problem
 from linkwork.model.joints import KINDS
 from linkwork.model.joints.motion import motion_subspace
 
@@ -120,3 +124,54 @@ def test_couplings_are_polynomials():
     np.testing.assert_allclose(constrained.jacobian(q)[row], [[1.0, 0.0, -slope]], rtol=1e-14)
     nu = np.array([0.2, -0.1, 0.8])
     np.testing.assert_allclose(constrained.bias(q, nu)[row], -curvature * nu[2] ** 2, rtol=1e-13)
+
+
+def chain(scale):
+    """Four links with revolute joints in general directions; all lengths are scaled."""
+    b, rng = lw.ModelBuilder("chain"), np.random.default_rng(3)
+    links = ["ground", "a", "b", "c"]
+    for link in links:
+        b.add_link(link, inertia=lw.solid_box(1.0, (0.1 * scale,) * 3))
+        b.add_frame(f"{link}_frame", link, lw.Pose(scale * rng.normal(size=3)))
+    for ends in pairwise(links):
+        axis = rng.normal(size=3)
+        mounts = [lw.Pose(scale * rng.normal(size=3), rng.normal(size=3)) for _ in range(2)]
+        b.add_joint(
+            f"to_{ends[1]}",
+            "revolute",
+            *ends,
+            axis=axis / np.linalg.norm(axis),
+            first_H_joint=mounts[0],
+            joint_H_second=mounts[1],
+        )
+    return b.build().with_constraint("coupling", "to_a", "to_b", coefficients=(0.0, 0.5))
+
+
+@pytest.mark.parametrize("kind", CLOSING)
+def test_rows_have_the_size_of_lengths_or_of_angles(kind):
+    """In a robot a hundred times smaller, linear rows and their sizes are that much smaller."""
+    norms, sizes = [], []
+    for scale in (1.0, 0.01):
+        kd = lw.KinDyn(chain(scale), floating=False)
+        axis = {"axis": (0.6, 0.0, 0.8)} if KINDS[kind].has_axis else {}
+        pitch = {"pitch": 0.3 * scale} if KINDS[kind].has_pitch else {}
+        mount = lw.Pose((0.2 * scale, -0.3 * scale, 0.1 * scale), (0.1, 0.2, 0.3))
+        closing = lw.Joint(
+            name="closing", kind=kind, first="a", second="c", first_H_joint=mount, **axis, **pitch
+        )
+        contacts = [
+            lw.Contact("c", reference="a"),
+            lw.Contact("b", "point"),
+            lw.Contact("b_frame", axes=("y", "rx")),
+            lw.Contact("c_frame", "rolling", radius=0.2 * scale),
+        ]
+        others = kd.constrained(contacts=contacts).problem.equations
+        problem = Problem(kd.tree, kd.layout, (equations_of_joint(closing), *others))
+        rows = constraint_rows(problem, State((0.3, -0.2, 0.5)))
+        norms.append([np.linalg.norm(list(row.jacobian.values())) for row in rows])
+        sizes.append([sum(row.values()) for row in entry_sizes(problem)])
+
+    assert len(sizes[0]) == len(norms[0]) == problem.n_equations
+    ratios = np.divide(norms[1], norms[0])
+    assert np.minimum(abs(ratios - 1.0), abs(ratios - 0.01)).max() < 1e-9
+    np.testing.assert_allclose(np.divide(sizes[1], sizes[0]), ratios**2, rtol=1e-9)
