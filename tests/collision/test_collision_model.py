@@ -155,10 +155,11 @@ def test_batches_of_configurations_and_of_worlds(robot):
 
 
 @pytest.mark.peers
-@pytest.mark.parametrize("floating", [False, True])
-def test_shapes_without_closed_form_are_computed_by_coal(floating):
+@pytest.mark.parametrize("base", ["fixed", "mixed", "body", "inertial"])
+def test_shapes_without_closed_form_are_computed_by_coal(base):
     kinds = ["sphere", "capsule", "box", "cylinder"]
-    robot = random_collision_model(1, kinds, floating=floating, representation="body")
+    options = {} if base == "fixed" else {"representation": base}
+    robot = random_collision_model(1, kinds, floating=base != "fixed", **options)
     kd = robot.kindyn
     q = kd.random(3, seed=1)
     D = robot.distances(q)
