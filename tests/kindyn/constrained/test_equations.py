@@ -7,6 +7,7 @@ from itertools import cycle, pairwise, product
 import numpy as np
 import pytest
 from tests.support.linkages import LINKAGES, closed, four_bar, random_linkage
+from tests.support.models import random_model, random_pose
 
 import linkwork as lw
 from linkwork.algorithms.constraints.equations import State, constraint_rows
@@ -175,3 +176,39 @@ def test_rows_have_the_size_of_lengths_or_of_angles(kind):
     ratios = np.divide(norms[1], norms[0])
     assert np.minimum(abs(ratios - 1.0), abs(ratios - 0.01)).max() < 1e-9
     np.testing.assert_allclose(np.divide(sizes[1], sizes[0]), ratios**2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", CLOSING)
+def test_rates_and_biases_where_both_sides_move(kind):
+    """The anchors are on different branches of a floating robot, at velocities of any kind."""
+    rng = np.random.default_rng(CLOSING.index(kind))
+    model = random_model(rng, 9, ["revolute", "prismatic", "spherical"], mimic=False)
+    kd = lw.KinDyn(model)
+    ends = [name for joint in model.joints for name in (joint.first, joint.second)]
+    leaves = [link for link in model.link_names if ends.count(link) == 1 and link != kd.base]
+    closing = lw.Joint(
+        name="closing",
+        kind=kind,
+        first=leaves[-1],
+        second=leaves[-2],
+        axis=(0.6, 0.0, 0.8) if KINDS[kind].has_axis else (0.0, 0.0, 1.0),
+        first_H_joint=random_pose(rng),
+    )
+    contacts = [
+        lw.Contact(leaves[-1], reference=leaves[-2]),
+        lw.Contact(leaves[-3], "rolling", reference=leaves[-1], radius=0.2),
+    ]
+    others = kd.constrained(contacts=contacts).problem.equations
+    problem = Problem(kd.tree, kd.layout, (equations_of_joint(closing), *others))
+    q, nu = kd.random(seed=1), rng.normal(size=kd.nv)
+
+    def rows(t):
+        return constraint_rows(problem, State(kd.integrate(q, nu, t).tolist(), nu.tolist()))
+
+    now, step = rows(0.0), 1e-5
+    rates = np.array([row.rate for row in now])
+    by_jacobian = [sum(x * nu[k] for k, x in row.jacobian.items()) for row in now]
+    np.testing.assert_allclose(rates, by_jacobian, rtol=1e-12, atol=1e-13)
+    ahead, behind = (np.array([row.rate for row in rows(t)]) for t in (step, -step))
+    biases = np.array([row.bias for row in now])
+    np.testing.assert_allclose(biases, (ahead - behind) / (2 * step), rtol=1e-7, atol=1e-7)
