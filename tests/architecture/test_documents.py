@@ -27,7 +27,19 @@ BLOCK = re.compile(r"```python\n(.*?)```(?:\n+```text\n(.*?)```)?", re.DOTALL)
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 # `py` is Python that needs something the reader has to build first; it is compiled, not run.
 LANGUAGES = {"python", "text", "sh", "py", "c", "diff"}
-PROGRAMS = {"pip", "cmake", "ctest", "make", "linkwork", "python", "cd", "git", "xacro"}
+PROGRAMS = {
+    "pip",
+    "pipx",
+    "uvx",
+    "cmake",
+    "ctest",
+    "make",
+    "linkwork",
+    "python",
+    "cd",
+    "git",
+    "xacro",
+}
 
 
 def page_name(page: Path) -> str:
