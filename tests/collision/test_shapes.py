@@ -12,6 +12,7 @@ import pytest
 import linkwork as lw
 from linkwork.collision.closest import HalfSpace, closest
 from linkwork.collision.exact import queries
+from linkwork.collision.shapes import axes_along
 from linkwork.model.geometry import Primitive, Support, revolved
 from linkwork.spatial import so3
 from linkwork.spatial.blocks import as_vec
@@ -194,3 +195,12 @@ def test_half_spaces_are_as_far_by_queries_as_by_closed_forms(geometry):
     np.testing.assert_allclose(actual[:, 1:4], np.stack([*expected.second], axis=1), atol=1e-13)
     np.testing.assert_allclose(actual[:, 4:7], np.stack([*expected.first], axis=1), atol=1e-13)
     np.testing.assert_allclose(actual[:, 7:], -normals, atol=1e-14)
+
+
+@pytest.mark.parametrize("axis", [(0, 0, 1), (0, -1, 0), (1, 0, 0), (0.6, 0.0, 0.8), (2, -1, 2)])
+def test_axes_along_a_vector_are_a_rotation(axis):
+    axis = np.array(axis) / np.linalg.norm(axis)
+    R = axes_along(axis)
+    np.testing.assert_allclose(R.T @ R, np.eye(3), atol=1e-15)
+    assert np.linalg.det(R) > 0.0
+    np.testing.assert_array_equal(R[:, 2], axis)
