@@ -214,3 +214,62 @@ def test_points_are_in_both_shapes_and_a_plane_between_them_confirms_the_distanc
         np.testing.assert_allclose(d, separation, atol=1e-12)
         assert (outside(a, A, p) <= 1e-6 * allowed).all()
         assert (outside(b, B, q) <= 1e-6 * allowed).all()
+
+
+def test_a_cylinder_without_radius_is_a_segment():
+    rng, shapes = np.random.default_rng(9), ShapeQueries()
+    A, B = np.tile(np.eye(4), (2, ROWS, 1, 1))
+    A[:, :3, :3], B[:, :3, :3] = so3.exp(rng.normal(size=(2, ROWS, 3)))
+    B[:, :3, 3] = rng.normal(size=(ROWS, 3))
+    for other in (lw.Cylinder(0.15, 0.4), lw.Box((0.2, 0.3, 0.5)), lw.Cylinder(0.3, 0.0)):
+        first = Placed(lw.Shape(other), A, "a")
+        kinds = lw.Cylinder(0.0, 0.4), lw.Box((0.0, 0.0, 0.4)), lw.Capsule(0.0, 0.4)
+        d = [shapes.nearest(first, Placed(lw.Shape(kind), B, "b"))[:, 0] for kind in kinds[:2]]
+        assert np.isfinite(d).all()
+        np.testing.assert_allclose(d[0], d[1], atol=1e-9)
+        if isinstance(other, lw.Cylinder):
+            capsule = shapes.nearest(first, Placed(lw.Shape(kinds[2]), B, "b"))[:, 0]
+            np.testing.assert_allclose(d[0], capsule, atol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-4])
+def test_balls_and_edges_of_thin_hulls(tmp_path, size):
+    """Two faces meet at an edge; a ball between their normals is nearest to the edge."""
+    rng, shapes = np.random.default_rng(10), ShapeQueries()
+    for k in range(40):
+        points = size * rng.normal(size=(4, 3)) * (0.1, 0.8, 0.003)
+        hull = Polyhedron(points, tmp_path / f"{k}.obj")
+        (a, b), (n, m) = hull.hull.simplices[:2], hull.hull.equations[:2, :3]
+        edge = points[np.intersect1d(a, b)]
+        between = (n + m) / np.linalg.norm(n + m)
+        radius = 0.015 * size
+        gaps = radius * np.array([-0.9, -0.5, -0.1, -1e-6, 0.0, 1e-6, 0.1, 10.0])
+        B = np.tile(np.eye(4), (len(gaps), 1, 1))
+        B[:, :3, 3] = edge.mean(axis=0) + (radius + gaps)[:, None] * between
+        first = Placed(lw.Shape(hull.geometry), np.tile(np.eye(4), (len(gaps), 1, 1)), "a")
+        for ball in (lw.Sphere(radius), lw.Capsule(radius, 0.0)):
+            results = shapes.nearest(first, Placed(lw.Shape(ball), B, "b"))
+            np.testing.assert_allclose(results[:, 0], gaps, atol=1e-9 * size)
+
+
+def test_small_hulls_in_large_shapes_have_the_depth_of_the_best_direction(tmp_path):
+    rng, shapes = np.random.default_rng(11), ShapeQueries()
+    A = np.tile(np.eye(4), (4, 1, 1))
+    angles = np.linspace(0.0, 2.0 * np.pi, 20_000)
+    around = np.stack([np.cos(angles), np.sin(angles), 0.0 * angles], axis=-1)
+    faces = np.concatenate([np.eye(3), -np.eye(3)])
+    for k in range(20):
+        hull = Polyhedron(rng.normal(size=(4, 3)) * (0.04, 0.01, 0.01), tmp_path / f"{k}.obj")
+        B = A.copy()
+        B[:, :3, :3], B[:, :3, 3] = so3.exp(rng.normal(size=(4, 3))), 1e-3 * rng.normal(size=(4, 3))
+        for other, n in (
+            (lw.Cylinder(600.0, 4000.0), around),
+            (lw.Box((3000.0, 1000.0, 2000.0)), faces),
+        ):
+            expected = []
+            for H in B:
+                reach = other.support().heights(n) + hull.heights(-n @ H[:3, :3])
+                expected.append((n @ H[:3, 3] - reach).max())
+            first, second = Placed(lw.Shape(other), A, "a"), Placed(lw.Shape(hull.geometry), B, "b")
+            for pair in ((first, second), (second, first)):
+                np.testing.assert_allclose(shapes.nearest(*pair)[:, 0], expected, atol=1e-5)

@@ -13,8 +13,10 @@ import trimesh
 from scipy.optimize import nnls
 
 import linkwork as lw
+from linkwork.collision.exact.queries import Placed, ShapeQueries
 from linkwork.io.mesh_files import read_mesh
 from linkwork.model.geometry import joined
+from linkwork.spatial import so3
 
 pytestmark = pytest.mark.peers  # which need coal
 
@@ -59,6 +61,53 @@ def test_triangles_leave_the_corner_of_a_bracket_free(tmp_path):
     expected = [0.2, np.nan, np.linalg.norm([-0.8, 0.0, 1.0]) - 0.3, 0.0]
     np.testing.assert_allclose(surface.distances(q)[:3, 0], expected[:3], atol=1e-7)
     assert surface.distances(q)[3, 0] == pytest.approx(0.0, abs=1e-7)
+
+
+def random_poses(rng, n, spread):
+    H = np.tile(np.eye(4), (n, 1, 1))
+    H[:, :3, :3] = so3.exp(rng.normal(size=(n, 3)))
+    H[:, :3, 3] = spread * rng.normal(size=(n, 3))
+    return H
+
+
+def test_normals_and_derivatives_of_two_meshes_of_triangles(tmp_path):
+    """coal leaves the normal of two meshes undefined."""
+    mesh = bracket(tmp_path)
+    pair = robot(mesh, mesh, meshes="triangles")
+    q = pair.kindyn.random(30, seed=0)
+    q[:, :3] *= 4.0
+    d = pair.distances(q)[:, 0]
+    first, second, n = (points[:, 0] for points in pair.witness_points(q))
+    free = d > 1e-3
+    assert free.sum() > 10
+    np.testing.assert_allclose(np.linalg.norm(n[free], axis=-1), 1.0, atol=1e-12)
+    np.testing.assert_allclose((second - first)[free], (d[:, None] * n)[free], atol=1e-8)
+    J, h = pair.distance_jacobian(q)[:, 0], 1e-4
+    for k in range(6):
+        velocity = np.zeros((1, 6))
+        velocity[0, k] = 1.0
+        ends = [pair.kindyn.integrate(q, velocity, t) for t in (h, -h)]
+        change = (pair.distances(ends[0]) - pair.distances(ends[1]))[:, 0] / (2.0 * h)
+        np.testing.assert_allclose(J[free, k], change[free], atol=1e-4)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_triangles_that_are_a_small_gap_apart_do_not_intersect(tmp_path, size):
+    surface = bracket(tmp_path)
+    mesh = lw.Mesh(surface.filename, (size, size, size), path=surface.path)
+    rng, shapes = np.random.default_rng(3), ShapeQueries("triangles")
+    for other in (lw.Box((0.6 * size, 0.9 * size, 0.5 * size)), mesh):
+        first = Placed(lw.Shape(mesh), random_poses(rng, 150, 0.0), "a")
+        second = Placed(lw.Shape(other), random_poses(rng, 150, 1.5 * size), "b")
+        d = shapes.nearest(first, second)
+        free = np.isfinite(d[:, 0])
+        first, second = (one._replace(poses=one.poses[free]) for one in (first, second))
+        second.poses[:, :3, 3] += (3e-7 * size - d[free, :1]) * d[free, 7:]
+        assert free.sum() > 50
+        near = shapes.nearest(first, second)[:, 0]
+        assert (near >= 2.9e-7 * size).mean() > 0.9  # in other rows, other triangles are near
+        assert not shapes.overlap(first, second)[near >= 2.9e-7 * size].any()
+        assert shapes.overlap(first, second)[np.isnan(near)].all()
 
 
 def test_a_convex_mesh_has_depths_in_both_ways_and_no_warning(tmp_path):

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import linkwork as lw
+from linkwork.collision.exact.queries import Placed, ShapeQueries
+from linkwork.spatial import so3
 
 pytestmark = pytest.mark.peers  # coal
 
@@ -236,3 +238,47 @@ def test_a_search_without_progress_ends():
     plan = lw.plan(robot, far[:1], far[1:], wall, limits=(far[:1], far[1:]), **options)
     assert not plan
     assert plan.nodes < 5_000_000
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_each_configuration_may_have_a_world_of_its_own(kind):
+    robot, rng = sliders(*PAIRS[kind]), np.random.default_rng(4)
+    q = rng.uniform(-2.0, 2.0, size=(4, 5, 3))
+    for batch in ((4, 5), (5,), (3, 4, 5)):
+        centers = rng.uniform(-3.0, 3.0, size=(*batch, 2, 3))
+        spheres = np.concatenate([centers, np.full((*batch, 2, 1), 0.3)], axis=-1)
+        world = lw.Obstacles(spheres=spheres, half_spaces=[[0.0, 0.0, 1.0, -2.0]])
+        expected = ~(robot.distances_to(q, world) >= -1e-9).all(axis=(-2, -1))
+        expected |= robot.in_collision(q)
+        assert expected.any()
+        assert not expected.all()
+        np.testing.assert_array_equal(robot.in_collision(q, obstacles=world), expected)
+    assert robot.in_collision(q[0, 0], obstacles=world).shape == (3, 4, 5)
+    with pytest.raises(lw.ShapeError, match=r"\(4, 5\), \(7,\)"):
+        robot.in_collision(q, obstacles=lw.Obstacles(spheres=np.zeros((7, 2, 4))))
+    with pytest.raises(lw.ShapeError, match=r"\(7,\), \(6,\)"):
+        lw.Obstacles(spheres=np.zeros((7, 2, 4)), points=np.zeros((6, 2, 3)))
+    with pytest.raises(lw.ShapeError, match="one set of obstacles"):
+        robot.check_edges(q[0], q[1], obstacles=lw.Obstacles(spheres=np.zeros((5, 2, 4))))
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_widths_are_checked_in_any_form(kind):
+    robot, q = sliders(*PAIRS[kind]), np.zeros((3, 3))
+    for width in ([0.1, -0.1, 0.1], (0.0, 0.0, 0.0), np.float32(-1.0), np.inf):
+        with pytest.raises(lw.ValueRangeError, match="width"):
+            robot.smooth_minimum_distance(q, width)
+
+
+def test_distances_that_overflow_are_nan_in_all_functions():
+    rng, shapes, n = np.random.default_rng(2), ShapeQueries(), 40
+    A, B = np.tile(np.eye(4), (2, n, 1, 1))
+    A[:, :3, :3], B[:, :3, :3] = so3.exp(rng.normal(size=(2, n, 3)))
+    B[:, :3, 3] = rng.normal(size=(n, 3))
+    B[:, :3, 3] *= 10.0 ** np.tile([90.0, 154.0, 160.0, 200.0], n // 4)[:, None]
+    cylinder = lw.Shape(lw.Cylinder(0.5, 1.0))
+    first, second = Placed(cylinder, A, "a"), Placed(cylinder, B, "b")
+    d = shapes.nearest(first, second)[:, 0]
+    assert np.isnan(d).any()
+    assert not np.isnan(d[::4]).any()
+    np.testing.assert_array_equal(shapes.overlap(first, second), np.isnan(d))

@@ -129,6 +129,8 @@ def configurations_collide(
 ) -> Array:
     """(...) whether configurations (..., nq) collide."""
     q = configurations(robot, "q", q, is_finite=False)
+    if obstacles is not None and obstacles.batch_with(()):  # one world for each configuration
+        return collides(robot, q, obstacles, 0.0, threads)[()]
     rows = np.ascontiguousarray(q.reshape(-1, robot.nq))
     result = collider.in_collision(rows, obstacles, threads)
     return result.reshape(q.shape[:-1])[()]  # a bool for one row
@@ -141,6 +143,8 @@ def edges_are_free(
     if robot.closing_joints or robot.model.constraints:
         text = "straight motions do not keep closed loops closed; test configurations with"
         raise ArgumentError(f"check_edges: {text} in_collision instead")
+    if settings.obstacles is not None:
+        settings.obstacles.check_one_world()
     starts, ends = configurations(robot, "q_start", q_start), configurations(robot, "q_end", q_end)
     try:
         batch = np.broadcast_shapes(starts.shape[:-1], ends.shape[:-1])

@@ -136,8 +136,9 @@ class CollisionModel(CollisionCore):
             width: (...) over which distances are blended [m].
             options: as of every function.
         """
-        is_number = isinstance(width, (int, float, np.ndarray)) and not is_traced(width)
-        if is_number and not np.all(np.asarray(width) > 0):
+        widths = None if is_traced(width) else np.asarray(width)
+        is_number = widths is not None and widths.dtype.kind in "iuf"
+        if is_number and not np.all((widths > 0) & (widths < np.inf)):
             raise ValueRangeError(f"width: expected a length above 0 [m], got {shown(width)}")
         return self._of("smooth_minimum_distance")(q, self._number(width), **options)
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from linkwork.collision.obstacles import ROUNDINGS, WIDTHS, Obstacles
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ShapeError
 from linkwork.spatial.source import quat
 
 ALIGNED = 1e-12  # boxes whose axes differ less from those of the world are aligned with it
@@ -37,11 +36,7 @@ def world_of(obstacles: Obstacles) -> Any:
 
 
 def _prepared(obstacles: Obstacles) -> Any:
-    for name in WIDTHS:
-        rows = getattr(obstacles, name)
-        if rows.ndim != 2:
-            text = "motions are tested against one set of obstacles"
-            raise ShapeError(f"obstacles.{name}: {text}, expected (n, ...), got {rows.shape}")
+    obstacles.check_one_world()
     radius = np.full((len(obstacles.points), 1), obstacles.point_radius)
     by_name = {
         "spheres": _spheres(obstacles.spheres),

@@ -165,13 +165,13 @@ def distances_to(
     if isinstance(q, ObjectArray):
         return _traced(robot, q, obstacles, jacobian=jacobian)
     q = q if isinstance(q, np.ndarray) else as_array(q, "q", (robot.nq,))
+    batch = obstacles.batch_with(q.shape[:-1])
     width = robot.nv if jacobian else 1  # derivatives of a distance, or the distance itself
     parts = [np.empty((*q.shape[:-1], 0, len(robot.links), width), robot.dtype)]
     for kind in DISTANCES_TO:
         rows = obstacles.rows(kind)
         if rows.shape[-2]:
             parts.append(_to_kind(robot, kind, q, rows, threads, jacobian=jacobian))
-    batch = np.broadcast_shapes(*(part.shape[:-3] for part in parts))
     parts = [np.broadcast_to(part, (*batch, *part.shape[-3:])) for part in parts]
     values = parts[1] if len(parts) == 2 else np.concatenate(parts, axis=-3)
     return values if jacobian else values[..., 0]

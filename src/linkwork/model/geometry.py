@@ -112,6 +112,11 @@ class Support:
         return bool(self.discs.any())
 
     @cached_property
+    def has_axis(self) -> bool:
+        """Whether z is its axis of symmetry, and not the only one."""
+        return self.is_curved or bool(self.points.any() and not self.points[:, :2].any())
+
+    @cached_property
     def radius(self) -> float:
         """The radius of the smallest ball about the origin that contains the shape."""
         across = np.linalg.norm(self.points[:, :2], axis=-1) + self.discs

@@ -22,7 +22,7 @@ from linkwork.collision.exact.hulls import (
     triangles_of,
     vectors,
 )
-from linkwork.collision.exact.search import Search, distance, distance_request
+from linkwork.collision.exact.search import HUGE, Search, distance, distance_request
 from linkwork.collision.shapes import is_compiled, placed
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
@@ -165,7 +165,7 @@ class ShapeQueries:
             return np.stack(np.broadcast_arrays(*columns), axis=-1)
         factor = self._factor(first, second)
         (a, at_a), (b, at_b) = (self._placed(x, factor) for x in (first, second))
-        results = self._in_world(a, at_a, b, at_b)
+        results = self._in_world(a, at_a, b, at_b, factor)
         results[:, :7] /= factor
         return results
 
@@ -177,7 +177,8 @@ class ShapeQueries:
         (a, at_a), (b, at_b) = (self._placed(x, factor) for x in (first, second))
         H = _relative(at_a, at_b)
         with np.errstate(all="ignore"):
-            far = np.linalg.norm(H[:, :3, 3], axis=-1) > a.support.radius + b.support.radius
+            between = np.linalg.norm(H[:, :3, 3], axis=-1)
+        far = (between > a.support.radius + b.support.radius) & (between < HUGE)
         overlaps = ~far
         limit = -TOUCHING * factor
         overlaps[~far] = ~(self._convex(a, b, H[~far], limit)[:, 0] >= limit)
@@ -209,11 +210,13 @@ class ShapeQueries:
         below = lowest - distance[:, None] * n
         return np.concatenate([distance[:, None], lowest, below, -n], axis=-1)
 
-    def _in_world(self, a: CoalShape, at_a: Array, b: CoalShape, at_b: Array) -> Array:
+    def _in_world(
+        self, a: CoalShape, at_a: Array, b: CoalShape, at_b: Array, factor: float
+    ) -> Array:
         H = _relative(at_a, at_b)
         results = self._convex(a, b, H)
         if a.surface is not None or b.surface is not None:
-            results = self._of_triangles(a, b, H, results)
+            results = self._of_triangles(a, b, H, results, -TOUCHING * factor)
         R, o = at_a[:, :3, :3], at_a[:, :3, 3]
         for k in (1, 4, 7):
             results[:, k : k + 3] = (R @ results[:, k : k + 3, None])[..., 0]
@@ -230,15 +233,20 @@ class ShapeQueries:
         shapes, supports = (a.convex, b.convex), (a.support, b.support)
         return Search(self.coal, shapes, supports, H, threshold).best
 
-    def _of_triangles(self, a: CoalShape, b: CoalShape, H: Array, results: Array) -> Array:
+    def _of_triangles(
+        self, a: CoalShape, b: CoalShape, H: Array, results: Array, limit: float
+    ) -> Array:
         """The same of triangles, given those of hulls: NaN where they intersect."""
-        intersecting = self._intersecting(a, b, H, ~(results[:, 0] >= -TOUCHING))
+        intersecting = self._intersecting(a, b, H, ~(results[:, 0] >= limit))
         results[intersecting] = np.nan
         first, second = a.surface or a.convex, b.surface or b.convex
         request = distance_request(self.coal, TRIANGLE_TOLERANCE)
-        for k in (np.isfinite(H).all(axis=(1, 2)) & ~intersecting).nonzero()[0]:
+        for k in (_is_usable(H) & ~intersecting).nonzero()[0]:
             row = distance(self.coal, (first, second), H[k], request)
-            if row[0] > results[k, 0]:  # else hulls touch, and triangles with them
+            if not row[0] <= results[k, 0]:  # else hulls touch, and triangles with them
+                between = row[4:7] - row[1:4]
+                if between.any():  # coal has no normal of two meshes
+                    row[7:] = between / np.linalg.norm(between)
                 results[k] = row
         return results
 
@@ -246,10 +254,11 @@ class ShapeQueries:
         """(rows,) whether triangles intersect, among the rows in which hulls do."""
         coal, result = self.coal, rows.copy()
         first, second = a.surface or a.convex, b.surface or b.convex
-        for k in (rows & np.isfinite(H).all(axis=(1, 2))).nonzero()[0]:
+        for k in (rows & _is_usable(H)).nonzero()[0]:
             at_b = coal.Transform3s(H[k, :3, :3], H[k, :3, 3])
             answer = coal.CollisionResult()
             request, identity = coal.CollisionRequest(), coal.Transform3s.Identity()
+            request.gjk_tolerance = request.epa_tolerance = TRIANGLE_TOLERANCE
             result[k] = coal.collide(first, identity, second, at_b, request, answer) > 0
         return result
 
@@ -333,11 +342,16 @@ def _check_size(radius: float, owner: str) -> None:
         raise ValueRangeError(f"collision shape of {owner}: {text}")
 
 
+def _is_usable(H: Array) -> Array:
+    """(rows,) whether poses are finite, and squares of positions, too."""
+    return (np.abs(H) < HUGE).all(axis=(1, 2))
+
+
 def _relative(at_a: Array, at_b: Array) -> Array:
     """(rows, 4, 4) poses of b in the axes of a."""
     H = np.zeros_like(at_a)
     back = at_a[:, :3, :3].swapaxes(1, 2)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         H[:, :3, :3] = back @ at_b[:, :3, :3]
         H[:, :3, 3] = (back @ (at_b[:, :3, 3] - at_a[:, :3, 3])[..., None])[..., 0]
     return H

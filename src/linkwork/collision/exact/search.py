@@ -28,13 +28,16 @@ from linkwork.spatial.source import so3
 
 COAL_MARGINS = 1e-1, *5 * (1e-2,), 1e-4, 1e-6  # between moved shapes, relative to the smaller one
 MARGINS = 1e-4, 1e-6, 1e-2, 1e-4
-RESTARTS = 3  # with the best of some directions
+RESTARTS = 3  # with the best of some directions,
+MOST_FACES = 8  # among them normals of this many faces of a shape
+NEAR = 0.05  # by which the directions may be worse, relative to the smaller shape
 DEPTH_TOLERANCE = 3e-6  # of EPA, relative to the smaller shape
 TOLERANCE, ROUNDING = 1e-14, 4e-16  # of GJK, relative to the smaller shape, and to coordinates
 ITERATIONS = 255  # of GJK and EPA
-UNEVEN = 1e3  # ratio of sizes above which overlaps are checked like depths
+UNEVEN = 1e3  # ratio of sizes above which overlaps are checked like depths,
+SEVERAL = 30.0  # and above which several directions are refined
 MOST_CORNERS = 64  # of a polygon in which points are looked for
-HUGE = 1e100  # what coal returns instead of a result
+HUGE = 1e100  # squares of larger positions overflow; coal returns such instead of a result
 FIRST_TURN, TURNS = 0.5, 40  # of normals of curved shapes that overlap [rad]
 
 # Errors of points, relative to the larger shape and the distance.
@@ -59,7 +62,7 @@ class Search:
         H: Array,
         threshold: float | None = None,
     ) -> None:
-        """Search for the closest points; NaN where H is not finite, and where none are found.
+        """Search for the closest points; NaN where H is not below `HUGE`, and where none are found.
 
         Args:
             coal: the package.
@@ -76,7 +79,7 @@ class Search:
         self.errors = np.full(len(H), np.inf)  # of the points
         self.threshold = threshold
         self._is_curved = self.a.is_curved or self.b.is_curved
-        rows = np.isfinite(H).all(axis=(1, 2)).nonzero()[0]
+        rows = (np.abs(H) < HUGE).all(axis=(1, 2)).nonzero()[0]
         self.request = distance_request(coal, DEPTH_TOLERANCE * self.small)
         self.request.gjk_initial_guess = coal.GJKInitialGuess.CachedGuess
         self._use_coal(rows, np.zeros(len(rows)))
@@ -84,16 +87,9 @@ class Search:
         self._refine(rows[is_open])
         if threshold is None or self.large > UNEVEN * self.small:
             is_open |= self.best[rows, 0] < 0.0
-        rows = rows[is_open]
-        for k in range(RESTARTS):
-            rows = rows[~(self.best[rows, 0] >= 0.0) | ~self._is_exact(rows)]
-            if rows.size:
-                separation, n = best_direction(self.a, self.b, H[rows])
-                is_better = ~(separation <= self.best[rows, 0] + SLACK * self.large)
-                if k == 0:
-                    is_better |= ~self._is_exact(rows)
-                rows, n = rows[is_better], n[is_better]
-                self._restart(rows, n)
+        rows = rows[is_open & (~(self.best[rows, 0] >= 0.0) | ~self._is_exact(rows))]
+        if rows.size:
+            self._try_directions(rows)
         self.best[~self._is_within(ACCEPTED, np.arange(len(H)))] = np.nan
 
     def _is_within(self, tolerance: Any, rows: Array) -> Array:
@@ -133,8 +129,11 @@ class Search:
         self._keep_better(rows, first, second - shift - first, n, off)
 
     def _use_min_norm(self, rows: Array, moved: Array) -> None:
-        """Use results of `min_norm`, with the second shape moved by (k,) along the normals."""
-        H, shift = self._moved(rows, moved)
+        """Use results of `min_norm`, with the second shape moved by (k,) along the normals.
+
+        Without their balls, the shapes are farther apart, and may need no move.
+        """
+        H, shift = self._moved(rows, np.maximum(moved - self.a.ball - self.b.ball, 0.0))
         first, second, n = closest_points(self.a, self.b, H, self._normals(rows))
         with np.errstate(all="ignore"):
             n /= np.linalg.norm(n, axis=-1, keepdims=True)
@@ -176,6 +175,22 @@ class Search:
             rows = rows[~self._is_exact(rows) & (self.best[rows, 0] < 0.0)]
             if rows.size:
                 self._rotate_normals(rows)
+
+    def _try_directions(self, rows: Array) -> None:
+        """Refine the best of some directions."""
+        separation, n = best_directions(self.a, self.b, self.H[rows])
+        # a small shape in a large one has several directions that are almost as good
+        is_uneven = self.large > SEVERAL * self.small
+        slack = NEAR * self.small if is_uneven else -SLACK * self.large
+        for k in range(RESTARTS):
+            is_better = ~(separation[:, k] + slack <= self.best[rows, 0])
+            if k == 0:
+                is_better |= ~self._is_exact(rows)
+            if is_better.any():
+                self._restart(rows[is_better], n[is_better, k])
+        rows = rows[self.best[rows, 0] < 0.0]
+        if is_uneven and self._is_curved and rows.size:
+            self._rotate_normals(rows)
 
     def _restart(self, rows: Array, n: Array) -> None:
         """Refine other normals, and keep the results that are better than before."""
@@ -298,44 +313,47 @@ def separations(a: Support, b: Support, H: Array, n: Array) -> tuple[Array, Arra
     return height, (n * H[:, :3, 3]).sum(axis=-1) - height - b.heights(along)
 
 
-def best_direction(a: Support, b: Support, H: Array) -> tuple[Array, Array]:
-    """(k,) the largest separations along some directions, and (k, 3) these directions.
+def best_directions(a: Support, b: Support, H: Array) -> tuple[Array, Array]:
+    """(k, RESTARTS) the largest separations along some directions, and (k, RESTARTS, 3) these.
+
+    Of directions around a curved side, only those that are better than their neighbors count.
 
     Args:
         a, b: the shapes.
         H: (k, 4, 4) poses of b in the axes of a.
     """
     R, p = H[:, :3, :3], H[:, :3, 3]
-    common = np.concatenate([_DIRECTIONS] + [_AROUND] * a.is_curved)
-    separation = p @ common.T - a.heights(common)
-    separation -= b.heights(-(common @ R).reshape(-1, 3)).reshape(separation.shape)
-    index = separation.argmax(axis=-1)
-    best, n = separation[np.arange(len(H)), index], common[index]
-    in_b = normals_towards(b, -(p[:, None, :] @ R)[:, 0])
-    in_b += [np.broadcast_to(one, (len(H), 3)) for one in _AROUND] * b.is_curved
-    others = normals_towards(a, p) + [-(R @ one[..., None])[..., 0] for one in in_b]
-    if others:
-        stacked = np.stack(others, axis=1)
-        wide = np.repeat(H, len(others), axis=0)
-        separation = separations(a, b, wide, stacked.reshape(-1, 3))[1].reshape(-1, len(others))
-        index = separation.argmax(axis=-1)
-        highest = separation[np.arange(len(H)), index]
-        is_better = highest > best
-        n = np.where(is_better[:, None], stacked[np.arange(len(H)), index], n)
-        best = np.where(is_better, highest, best)
-    return best, n
+    towards_a = -(p[:, None, :] @ R)[:, 0]
+    groups = [_DIRECTIONS, *([_AROUND] if a.has_axis else []), normals_towards(a, p)]
+    in_b = [*([_AROUND] if b.has_axis else []), normals_towards(b, towards_a)]
+    groups += [-(n @ R.swapaxes(1, 2)) for n in in_b]
+    directions = [np.broadcast_to(n, (len(H), *n.shape[-2:])) for n in groups]
+    separation: list[Array] = []
+    for n in directions:
+        count = n.shape[1]
+        one = separations(a, b, np.repeat(H, count, axis=0), n.reshape(-1, 3))[1]
+        one = one.reshape(len(H), count)
+        if count == len(_AROUND):
+            is_peak = (one >= np.roll(one, 1, axis=1)) & (one >= np.roll(one, -1, axis=1))
+            one = np.where(is_peak, one, -np.inf)
+        separation.append(one)
+    every = np.concatenate(separation, axis=1)
+    index = np.argsort(-every, axis=1)[:, :RESTARTS]
+    n = np.take_along_axis(np.concatenate(directions, axis=1), index[..., None], axis=1)
+    return np.take_along_axis(every, index, axis=1), n
 
 
-def normals_towards(shape: Support, points: Array) -> list[Array]:
-    """(k, 3) normals of the flat face, and of the curved side, that points (k, 3) are off most."""
-    normals: list[Array] = []
+def normals_towards(shape: Support, points: Array) -> Array:
+    """(k, n, 3) normals of flat faces, and of the curved side, that points (k, 3) are off most."""
+    normals = np.zeros((len(points), 0, 3))
     if len(shape.normals):
         off = points @ shape.normals.T - shape.heights(shape.normals)
-        normals.append(shape.normals[off.argmax(axis=-1)])
-    if shape.is_curved:
+        normals = shape.normals[np.argsort(-off, axis=-1)[:, :MOST_FACES]]
+    if shape.has_axis:
         across = points * (1.0, 1.0, 0.0)
         across[~across.any(axis=-1), 0] = 1.0
-        normals.append(across / np.linalg.norm(across, axis=-1)[:, None])
+        across /= np.linalg.norm(across, axis=-1)[:, None]
+        normals = np.concatenate([normals, across[:, None]], axis=1)
     return normals
 
 
@@ -348,13 +366,14 @@ def outside(shape: Support, points: Array) -> Array:
         across = np.column_stack([lines[:, 1], -lines[:, 0]])[lines.any(axis=-1)]
         across = across[across[:, 0] > 0.0]
         across /= np.linalg.norm(across, axis=-1, keepdims=True)
-        n = np.concatenate([across, [[0.0, 1.0], [0.0, -1.0]]])
+        n = np.concatenate([across, [[0.0, 1.0], [0.0, -1.0], [1.0, 0.0]]])
         rho = np.hypot(points[:, 0], points[:, 1])
         heights = (n @ rims.T).max(axis=-1)
         return np.maximum((np.column_stack([rho, points[:, 2]]) @ n.T - heights).max(axis=-1), 0.0)
     if len(n) and np.linalg.matrix_rank(n) < 3:  # a polygon, whose edges are among these lines
         lines = (shape.points[:, None] - shape.points).reshape(-1, 3)
-        across = np.cross(n[0], lines[lines.any(axis=-1)])
+        across = np.cross(n[0], lines)
+        across = across[across.any(axis=-1)]  # a line along n is a cylinder without radius
         n = np.concatenate([n, -n, across / np.linalg.norm(across, axis=-1, keepdims=True)])
     if not len(n):
         return np.zeros(len(points))
@@ -382,7 +401,7 @@ def similar_normals(a: Support, b: Support, H: Array, n: Array) -> Iterator[Arra
             index = np.concatenate([part.argmax(axis=-1) for part in parts] or [np.zeros(0, int)])
             face = shape.normals[index]
             yield face if shape is a else -(R @ face[..., None])[..., 0]
-    axes = [R[:, :, 2]] * b.is_curved + [np.tile(np.eye(3)[2], (len(n), 1))] * a.is_curved
+    axes = [R[:, :, 2]] * b.has_axis + [np.tile(np.eye(3)[2], (len(n), 1))] * a.has_axis
     for axis in axes:
         yield _unit(n - (n * axis).sum(axis=-1, keepdims=True) * axis)
     if len(axes) == 2:

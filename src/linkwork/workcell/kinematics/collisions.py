@@ -23,6 +23,7 @@ import numpy as np
 
 from linkwork.collision.exact.pair_queries import links_overlap, shape_pairs
 from linkwork.collision.exact.queries import Meshes, ShapeQueries, check_meshes, smallest
+from linkwork.collision.exact.search import HUGE
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.io.mesh_files import read_surface
 from linkwork.model.geometry import Geometry, Mesh, Primitive
@@ -110,7 +111,9 @@ class CellCollisions:
         (c_a, r_a), (c_b, r_b) = self._spheres[a], self._spheres[b]
         H_a, H_b = poses[:, self._column[a]], poses[:, self._column[b]]
         between = (H_b @ c_b - H_a @ c_a)[:, :3]
-        return ~(np.linalg.norm(between, axis=-1) > r_a + r_b)
+        with np.errstate(over="ignore"):
+            between = np.linalg.norm(between, axis=-1)
+        return ~((between > r_a + r_b) & (between < HUGE))
 
     def _overlap(self, a: int, b: int, poses: Array) -> Array:
         """Return whether the shapes of two frames overlap, (rows,)."""
