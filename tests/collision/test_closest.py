@@ -189,3 +189,18 @@ def test_derivatives_are_finite_where_cores_coincide():
     x = np.array([0.0, 0.0, 0.5])
     np.testing.assert_allclose(distance(x), -0.2)
     assert np.isfinite(distance.gradient("x")(x)).all()
+
+
+def test_normals_are_across_segments_that_meet_far_from_the_origin():
+    """Rounding errors of positions are larger there than those of the segments."""
+    rng = np.random.default_rng(6)
+    R, o = so3.exp(rng.uniform(-2.0, 2.0, size=(N, 3))), 1e4 * rng.normal(size=(N, 3))
+    axis, other = R[..., 2], R[..., 0]
+    point = o + 0.02 * rng.uniform(-0.9, 0.9, size=(N, 1)) * axis
+    rod = PlacedCapsule(columns(o - 0.02 * axis), columns(o + 0.02 * axis), 0.05)
+    crossing = PlacedCapsule(columns(point - 0.01 * other), columns(point + 0.02 * other), 0.05)
+    for second, axes in ((PlacedSphere(columns(point), 0.05), [axis]), (crossing, [axis, other])):
+        points = closest(rod, second)
+        np.testing.assert_allclose(points.distance, -0.1, atol=1e-10)
+        for one in axes:
+            np.testing.assert_allclose((vectors(points.normal) * one).sum(axis=-1), 0.0, atol=1e-6)

@@ -108,6 +108,11 @@ def test_triangles_that_are_a_small_gap_apart_do_not_intersect(tmp_path, size):
         assert (near >= 2.9e-7 * size).mean() > 0.9  # in other rows, other triangles are near
         assert not shapes.overlap(first, second)[near >= 2.9e-7 * size].any()
         assert shapes.overlap(first, second)[np.isnan(near)].all()
+        second.poses[:, :3, 3] -= 3e-7 * size * d[free, 7:]  # touching
+        near = shapes.nearest(first, second)
+        near = near[np.isfinite(near[:, 0])]
+        between = near[:, 4:7] - near[:, 1:4]
+        np.testing.assert_allclose(between, near[:, :1] * near[:, 7:], atol=1e-8 * size)
 
 
 def test_a_convex_mesh_has_depths_in_both_ways_and_no_warning(tmp_path):
@@ -163,6 +168,18 @@ def test_meshes_that_are_points_have_the_distance_of_the_points(tmp_path):
     both = robot(*meshes)
     np.testing.assert_allclose(both.distances(at(3.0, 4.0, 0.0)), [5.0], rtol=1e-12)
     assert not both.in_collision(at(3.0, 4.0, 0.0))
+
+
+@pytest.mark.parametrize("size", [1e-100, 1e-170])
+def test_meshes_in_a_tiny_unit_are_points(tmp_path, size):
+    rng = np.random.default_rng(4)
+    path = tmp_path / "tiny.obj"
+    lines = [f"v {x!r} {y!r} {z!r}" for x, y, z in (size * rng.normal(size=(12, 3))).tolist()]
+    path.write_text("\n".join([*lines, "f 1 2 3", "f 4 5 6", "f 7 8 9", "f 10 11 12"]))
+    mesh = lw.Mesh(path.name, path=str(path))
+    for meshes in ("hull", "triangles"):
+        d = robot(mesh, mesh, meshes=meshes).distances(at(3.0, 4.0, 0.0))
+        np.testing.assert_allclose(d, [5.0], rtol=1e-12)
 
 
 def test_meshes_of_one_name_in_different_folders_are_different(tmp_path):
@@ -221,6 +238,7 @@ ODD_MESHES = {
     "too large": [np.array(TRIANGLE) * 1e30],
     "too large for a float": [np.array(TRIANGLE) * 1e38],
     "tiny": [np.array(TRIANGLE) * 1e-30],
+    "no areas": [[[0, 0, 0], [1, 0, 0], [1, 0, 0]], [[0, 0, 0], [0, 1, 1], [0, 1, 1]]],
     "not a number": [[[np.nan, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]],
     "infinite": [[[np.inf, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]],
     "empty": np.zeros((0, 3, 3)),

@@ -31,7 +31,7 @@ from linkwork.spatial.blocks import IDENTITY, Mat, Scalar, Vec, total
 
 # Squared lengths below this are taken for it, so that directions and derivatives are finite.
 TINY = 1e-30
-ROUNDING = 1e-24  # of squared distances of segments, relative to their squared lengths
+ROUNDING = 1e-24  # of squared distances of segments, relative to their squares, and coordinates
 PARALLEL = 1e-16  # square of the sine of an angle that is taken for zero
 NEVER = -1e30  # a separation that is never the largest
 
@@ -205,7 +205,7 @@ def _across(d: Vec) -> Vec:
 def _sphere_capsule(sphere: PlacedSphere, capsule: PlacedCapsule) -> Closest:
     d = capsule.b - capsule.a
     on_capsule = _along(capsule.a, d, _nearest_parameter(sphere.center, capsule.a, d))
-    meeting = ROUNDING * d.dot(d)
+    meeting = ROUNDING * (d.dot(d) + sphere.center.dot(sphere.center))
     return _grown(
         (sphere.center, on_capsule),
         sphere.radius,
@@ -238,7 +238,7 @@ def _capsule_capsule(first: PlacedCapsule, second: PlacedCapsule) -> Closest:
     normal = d.cross(e)
     parallel = normal.dot(normal) <= larger(PARALLEL * (dd * ee), TINY)
     aside = selected(parallel, _across(selected(dd < ee, e, d)), normal)
-    meeting = larger(ROUNDING * (dd + ee), TINY)
+    meeting = larger(ROUNDING * (dd + ee + first.a.dot(first.a)), TINY)
     return _grown(cores, first.radius, second.radius, aside, meeting)
 
 

@@ -136,9 +136,8 @@ class CollisionModel(CollisionCore):
             width: (...) over which distances are blended [m].
             options: as of every function.
         """
-        widths = None if is_traced(width) else np.asarray(width)
-        is_number = widths is not None and widths.dtype.kind in "iuf"
-        if is_number and not np.all((widths > 0) & (widths < np.inf)):
+        widths = np.ones(1) if is_traced(width) else np.asarray(width)
+        if widths.dtype.kind in "iuf" and not np.all((widths > 0) & (widths < np.inf)):
             raise ValueRangeError(f"width: expected a length above 0 [m], got {shown(width)}")
         return self._of("smooth_minimum_distance")(q, self._number(width), **options)
 
@@ -152,7 +151,7 @@ class CollisionModel(CollisionCore):
     ) -> Array:
         """(...) bool, whether links of any pair overlap by more than 1e-9 m.
 
-        So links that touch are free. It is True where q, or a distance, is not a finite number.
+        So links that touch are free. It is True where q is not finite, or a distance is NaN.
 
         Args:
             q: (..., nq) configurations.

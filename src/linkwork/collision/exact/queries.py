@@ -55,8 +55,11 @@ Meshes: TypeAlias = Literal["hull", "triangles"]
 
 MOST_DOUBLINGS = 20  # of sizes: what is still tiny then is almost a point
 SIZES = (1e-2, 10.0)  # of the smaller shape [m]; others are scaled to 1, because coal has lengths
-TRIANGLE_TOLERANCE = 3e-8  # of GJK [m]
+TRIANGLE_TOLERANCE = 3e-8  # of GJK [m],
+INTERSECTION_TOLERANCE = 1e-8  # and where triangles are tested for intersections
+CONTACT = 1e-6  # by which the distance of closest points may be larger than the distance [m]
 LARGEST = 1e9  # size of a shape [m]
+POINT = 1e-60  # size below which a mesh is a point [m]: squares of areas would underflow
 CONVEX = 1e-5  # depth of a point inside the hull of a convex mesh, relative to its size
 SIMILAR = 1e-2  # the same of a mesh that its hull replaces without a warning
 # The classes of coal, which are created from the sizes of a shape.
@@ -245,8 +248,12 @@ class ShapeQueries:
             row = distance(self.coal, (first, second), H[k], request)
             if not row[0] <= results[k, 0]:  # else hulls touch, and triangles with them
                 between = row[4:7] - row[1:4]
-                if between.any():  # coal has no normal of two meshes
-                    row[7:] = between / np.linalg.norm(between)
+                length = np.linalg.norm(between)
+                if 0.0 < length <= row[0] + CONTACT:  # coal has no normal of two meshes
+                    row[7:] = between / length
+                else:  # and, where these touch, no second point
+                    row[7:] = results[k, 7:]
+                    row[4:7] = row[1:4] + row[0] * row[7:]
                 results[k] = row
         return results
 
@@ -258,7 +265,7 @@ class ShapeQueries:
             at_b = coal.Transform3s(H[k, :3, :3], H[k, :3, 3])
             answer = coal.CollisionResult()
             request, identity = coal.CollisionRequest(), coal.Transform3s.Identity()
-            request.gjk_tolerance = request.epa_tolerance = TRIANGLE_TOLERANCE
+            request.gjk_tolerance = request.epa_tolerance = INTERSECTION_TOLERANCE
             result[k] = coal.collide(first, identity, second, at_b, request, answer) > 0
         return result
 
@@ -287,6 +294,8 @@ class ShapeQueries:
         center = 0.5 * (low + high)
         corners = factor * (corners - center)
         center = factor * center
+        if np.abs(corners).max() < POINT:
+            corners[:] = 0.0
         hull = hull_of(corners.reshape(-1, 3), coal)
         normals = hull.planes()[0] if hull.rank > 1 else np.zeros((0, 3))
         support = Support(hull.points, normals, np.zeros(len(hull.points)))
@@ -298,12 +307,14 @@ class ShapeQueries:
             if not is_convex(corners, hull, SIMILAR):
                 self.replaced.append(owner)
             return shape
-        return CoalShape(mesh, support, center, convex, self._surface(corners))
+        return CoalShape(mesh, support, center, convex, self._surface(corners))  # None without area
 
     def _surface(self, corners: Array) -> Any:
         coal = self.coal
         size = np.abs(corners).max()
         corners = corners[areas(corners / size) > np.finfo(float).tiny]
+        if not len(corners):
+            return None
         points, indices = np.unique(corners.reshape(-1, 3), axis=0, return_inverse=True)
         indices = indices.reshape(-1, 3)
         model = coal.BVHModelOBBRSS()
@@ -344,7 +355,7 @@ def _check_size(radius: float, owner: str) -> None:
 
 def _is_usable(H: Array) -> Array:
     """(rows,) whether poses are finite, and squares of positions, too."""
-    return (np.abs(H) < HUGE).all(axis=(1, 2))
+    return np.asarray((np.abs(H) < HUGE).all(axis=(1, 2)))
 
 
 def _relative(at_a: Array, at_b: Array) -> Array:
