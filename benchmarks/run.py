@@ -50,6 +50,7 @@ from workcell_dynamics import workcell_dynamics
 
 import linkwork as lw
 from collision import collision
+from envs import envs
 from inverse_kinematics import inverse_kinematics
 from simulation import simulation
 from spatial import spatial
@@ -80,6 +81,7 @@ def sections(quick: bool) -> dict[str, Callable[[], Section]]:
         "spatial": lambda: spatial(patience),
         "exported": lambda: exported(patience),
         "simulation": lambda: simulation(patience, **({"rows": (256,)} if quick else {})),
+        "envs": lambda: envs(patience, **({"num_envs": 256, "batches": 2} if quick else {})),
         "startup": lambda: startup(2 if quick else 5),
         "peak": lambda: peak(patience),
         "growth": lambda: growth(patience, **sizes),

@@ -125,8 +125,12 @@ def collect(env: VectorEnv, agent: Agent, observations: Tensor) -> tuple[Batch, 
     return batch, observations, rewards.mean().item()
 
 
-def improve(agent: Agent, optimizer: torch.optim.Optimizer, batch: Batch) -> None:
-    """Take gradient steps on a batch; adapt the learning rate to the change of the policy."""
+def improve(agent: Agent, optimizer: torch.optim.Optimizer, batch: Batch, remaining: float) -> None:
+    """Take gradient steps on a batch; adapt the learning rate to the change of the policy.
+
+    The reward of random actions, and the largest learning rate, go down with the part of the
+    training that remains: in the end, the policy is almost that without random numbers.
+    """
     spread = batch.advantages.std() + 1e-8
     batch = batch._replace(advantages=(batch.advantages - batch.advantages.mean()) / spread)
     size = len(batch.returns)
@@ -140,7 +144,8 @@ def improve(agent: Agent, optimizer: torch.optim.Optimizer, batch: Batch) -> Non
             clipped = ratio.clamp(1 - CLIP, 1 + CLIP)
             gain = torch.min(ratio * part.advantages, clipped * part.advantages).mean()
             error = (agent.values(part.observations) - part.returns).square().mean()
-            loss = 0.5 * error - gain - ENTROPY * distribution.entropy().sum(-1).mean()
+            entropy = distribution.entropy().sum(-1).mean()
+            loss = 0.5 * error - gain - remaining * ENTROPY * entropy
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(agent.parameters(), 1.0)
@@ -148,7 +153,7 @@ def improve(agent: Agent, optimizer: torch.optim.Optimizer, batch: Batch) -> Non
             divergence = (ratio - 1 - change).mean().item()
     for group in optimizer.param_groups:
         factor = 1 / 1.5 if divergence > 2 * KL else 1.2 if divergence < KL / 2 else 1.0
-        group["lr"] = min(max(group["lr"] * factor, 1e-4), 1e-3)
+        group["lr"] = min(max(group["lr"] * factor, 1e-4), 2e-4 + 8e-4 * remaining)
 
 
 class Status(NamedTuple):
@@ -182,12 +187,13 @@ def train(
     observations = torch.from_numpy(env.reset(seed=seed)[0])
     batch_size = HORIZON * env.num_envs
     seconds = collecting = 0.0
-    for k in range(-(-steps // batch_size)):
+    n_batches = -(-steps // batch_size)
+    for k in range(n_batches):
         start = time.perf_counter()
         with torch.no_grad():
             batch, observations, reward = collect(env, agent, observations)
         collecting += time.perf_counter() - start
-        improve(agent, optimizer, batch)
+        improve(agent, optimizer, batch, remaining=1.0 - k / n_batches)
         seconds += time.perf_counter() - start
         report(Status((k + 1) * batch_size, seconds, collecting, reward, agent))
     return agent
@@ -331,7 +337,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="train a quadruped to walk")
     parser.add_argument("--robot", choices=list(ROBOTS), default="quadruped")
     parser.add_argument("--train", metavar="FILE", help="train, and write the weights")
-    parser.add_argument("--steps", type=float, default=8.4e6, help="of all environments together")
+    parser.add_argument("--steps", type=float, default=1e7, help="of all environments together")
     parser.add_argument("--envs", type=int, default=1024)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--log", metavar="CSV", help="write how well it walks while it learns")

@@ -18,7 +18,7 @@ HEIGHT = 0.31  # of the trunk in the stance [m]
 SCALE = 0.3  # of actions [rad]
 STIFFNESS, DAMPING = 50.0, 0.7  # of the joints [N m/rad], [N m s/rad]
 TORQUE = np.tile([28.0, 28.0, 38.0], 4)  # limits [N m]
-SLOWEST, FASTEST = np.array([-0.6, -0.3, -0.8]), np.array([1.2, 0.3, 0.8])  # vx, vy, yaw rate
+SLOWEST, FASTEST = np.array([-0.6, -0.3, -1.0]), np.array([1.2, 0.3, 1.0])  # vx, vy, yaw rate
 STEPS = 500  # of an episode of 10 s
 COMMAND_STEPS = 250  # the average time of a command
 ON_THE_SPOT = 0.2  # part of the commands that ask for a yaw rate only
@@ -52,8 +52,8 @@ def reward(row: Row) -> dict[str, Any]:
     error = row.command[:2] - v[:2]
     change = row.action - row.last_action
     return {
-        "velocity": 0.05 * np.exp(-(error @ error) / 0.25),
-        "yaw rate": 0.025 * np.exp(-((row.command[2] - w[2]) ** 2) / 0.1),
+        "velocity": 0.05 * np.exp(-(error @ error) / 0.2),
+        "yaw rate": 0.03 * np.exp(-((row.command[2] - w[2]) ** 2) / 0.3),
         "bounce": -0.03 * np.minimum(v[2] ** 2, 1.0),
         "sway": -0.001 * np.minimum(w[:2] @ w[:2], 40.0),
         "tilt": -0.015 * (up[:2] @ up[:2]),
