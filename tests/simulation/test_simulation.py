@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -406,8 +407,8 @@ def test_bad_input_is_explained(quadruped):
     with pytest.raises(lw.ArgumentError, match="tolerance: expected a number of at least 0"):
         lw.Simulation(ball(), ground=True, tolerance=-1.0)
     with pytest.raises(lw.ModelError, match="no mass or inertia moves with the base"):
-        _ = lw.Simulation(lw.Model(name="empty", links=(lw.Link(name="a"),))).step
-    sim = lw.Simulation(ball())
+        _ = lw.Simulation(lw.Model(name="empty", links=(lw.Link(name="a"),)), ground=[]).step
+    sim = lw.Simulation(ball(), ground=[])
     with pytest.raises(lw.ValueRangeError, match="the base quaternion has norm 0"):
         sim.step(sim.state(q=np.zeros(7)), [])
     with pytest.raises(lw.ArgumentError, match="iterations: expected a positive integer"):
@@ -418,6 +419,22 @@ def test_bad_input_is_explained(quadruped):
         quadruped.state("hom")
     with pytest.raises(lw.ArgumentError, match="given twice"):
         quadruped.state(q=quadruped.state().q, qpos=quadruped.state().q)
+
+
+def test_negative_friction_of_a_file_is_an_error():
+    text = """<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/>
+    <body><freejoint/><geom name="ball" size="0.1" friction="-0.5"/></body></worldbody>
+    <contact><pair geom1="floor" geom2="ball" friction="1 1 1 1 -1"/></contact></mujoco>"""
+    with pytest.raises(
+        lw.ParseError, match=r"<text>:2: geom 'ball': .* negative friction"
+    ) as error:
+        lw.Simulation(text)
+    assert "<text>:3: pair" in str(error.value)
+
+
+def test_a_floating_model_without_ground_is_a_warning():
+    with pytest.warns(lw.LinkworkWarning, match="nothing touches a ground, so the robot falls"):
+        lw.Simulation(replace(ball(), name="falling ball"))
 
 
 @pytest.mark.parametrize("wrong", [None, "x", 5, (), np.zeros(3), np.full((4, 5), 1j), [object()]])

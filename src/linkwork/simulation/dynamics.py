@@ -42,7 +42,7 @@ from linkwork.simulation.forces import (
 from linkwork.simulation.moment import Moment, SimulationProblem
 from linkwork.simulation.scene import JointLimit
 from linkwork.simulation.sensors import links_of_sensors, sensor_values
-from linkwork.simulation.world import State, World, weighted, world_of
+from linkwork.simulation.world import State, World, world_of
 from linkwork.spatial.blocks import ZERO, Force, Motion, Scalar, Vec, as_vec, total
 
 LEAST_FRICTION = 1e-5  # mjMINMU
@@ -149,15 +149,16 @@ def contact_row(problem: SimulationProblem, touch: Touch, motion: Motion) -> Con
     d = impedance(pair.softness, position)
     friction = [_at_least(x, LEAST_FRICTION) for x in pair.friction[: pair.condim - 1]]
     lines = [touch.sign * axis for axis in touch.frame]
-    wrenches = [Force(line, touch.point.cross(line)) for line in lines[: min(pair.condim, 3)]]
-    wrenches += [Force(ZERO, line) for line in lines[: max(0, pair.condim - 3)]]
+    axes = tuple(lines[: max(0, pair.condim - 3)])
+    lines = tuple(lines[: min(pair.condim, 3)])
     own = gains(pair.softness.solref, pair.softness, options)
     is_elliptic = options.cone == "elliptic" and pair.condim > 1
     sliding = friction_gains(pair.solref_friction, pair.softness, options) if is_elliptic else own
-    velocity = [motion.dot(wrench) for wrench in wrenches]
+    v, w = motion.at(touch.point)
+    velocity = [*(v.dot(line) for line in lines), *(w.dot(axis) for axis in axes)]
     reference = [-(own.b * velocity[0]) - own.k * (d * position)]
     reference += [-(sliding.b * v) for v in velocity[1:]]
-    arguments = touch.body, tuple(wrenches), tuple(reference)
+    arguments = touch.body, touch.point, lines, axes, tuple(reference)
     if pair.condim == 1:
         D = select(is_active, inverse_regularization(d, moving), 0.0)
         return PyramidRow(*arguments, D, ())
@@ -194,7 +195,7 @@ def _foreseen(
         wrench = Force(axis, touch.point.cross(axis))
         reference = -(law.b * motions[touch.body].dot(wrench)) - (law.k * d) * gap
         push = implicit_entry(0.0, implicit_entry(weight * D, 0.0) * reference)
-        own, body = weighted([wrench], [push]), touch.body
+        own, body = push * wrench, touch.body
         wrenches[body] = wrenches[body] + own if body in wrenches else own
     return world.forces(wrenches)
 

@@ -63,6 +63,10 @@ def scene_on_ground(
     touching = _touching(free, ground) - on_base
     contacts = tuple(_contacts(free, slide, touching))
     _warn_of_meshes(model, touching)
+    if ground is False and is_floating:
+        text = f"{model.name}: nothing touches a ground, so the robot falls; ground=True lets its"
+        text += " collision shapes touch the plane z = 0, and ground=[] states that none do"
+        warn_once(f"no ground of {model.name}", text)
     moving = [joint for joint in joints if not joint.is_fixed]
     return free, Scene(
         base=own_base,

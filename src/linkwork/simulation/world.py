@@ -131,11 +131,9 @@ def matrix_of(pose: Array) -> tuple[Mat, Vec]:
     return as_mat([row[:3] for row in rows[:3]]), as_vec([row[3] for row in rows[:3]])
 
 
-def weighted(rows: Sequence[Motion | Force], weights: Sequence[Scalar]) -> Force:
-    """Return the sum of wrenches times scalars."""
-    linear = Vec(*(inner((row[0][k] for row in rows), weights) for k in range(3)))
-    angular = Vec(*(inner((row[1][k] for row in rows), weights) for k in range(3)))
-    return Force(linear, angular)
+def weighted(vectors: Sequence[Vec], weights: Sequence[Scalar]) -> Vec:
+    """Return the sum of vectors times scalars."""
+    return Vec(*(inner((vector[k] for vector in vectors), weights) for k in range(3)))
 
 
 def _add(entries: Entries, i: int, j: int, value: Scalar) -> None:

@@ -16,7 +16,11 @@ import linkwork as lw
 from linkwork.engine.codegen.lanes import Lanes
 from linkwork.engine.codegen.llvm.emit import emit_llvm
 from linkwork.engine.codegen.schedule.rows import schedule_of
-from linkwork.engine.codegen.schedule.stack_frames import NOT_COUNTED, QUICK_FACTOR
+from linkwork.engine.codegen.schedule.stack_frames import (
+    MOST_STACK_BYTES,
+    NOT_COUNTED,
+    QUICK_FACTOR,
+)
 from linkwork.engine.runtime.compiler import FAST, QUICK
 from linkwork.engine.runtime.processor import has_short_offsets, this_machine
 
@@ -106,3 +110,23 @@ def test_frames_are_no_larger_than_estimated(name, width, scalar, level):
             estimate = lanes.bytes * (piece.stop - piece.start + len(piece.fetched))
         assert sizes.get(function, 0) <= estimate + NOT_COUNTED, function
     assert longest_path(ir, sizes, "f") <= MOST
+
+
+@lw.compile(x=400)
+def crowded_then_calm(x):
+    """Steps with many values at a time, then many steps with one."""
+    y = x * np.roll(x, 1)
+    for _ in range(4):
+        y = y + np.roll(y, 7) * np.roll(y, 3)
+    s = y.sum()
+    for _ in range(3000):
+        s = s * s + 0.5
+    return s
+
+
+def test_only_crowded_pieces_are_cut_again():
+    pieces = schedule_of(crowded_then_calm.program, Lanes(8)).cut.pieces
+    lengths = [piece.stop - piece.start for piece in pieces]
+    assert sum(lengths) == len(crowded_then_calm.program.steps)
+    assert lengths[-1] > 4 * min(lengths)
+    assert max(piece.stack_bytes for piece in pieces[1:]) <= MOST_STACK_BYTES

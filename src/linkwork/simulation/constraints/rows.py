@@ -24,7 +24,7 @@ from typing import Protocol
 from linkwork.engine.symbolic.entries import FUNCTIONS, select
 from linkwork.mechanics.inertia import ArticulatedInertia
 from linkwork.simulation.world import weighted
-from linkwork.spatial.blocks import Force, Mat, Motion, Scalar, as_mat, inner, total
+from linkwork.spatial.blocks import Force, Mat, Motion, Scalar, Vec, as_mat, inner, total
 
 TINY = 1e-30  # squares below it count as zero
 Symmetric = list[list[Scalar]]
@@ -90,35 +90,43 @@ class _JointSearch:
 
 @dataclass(frozen=True)
 class ContactRow:
-    """A contact: its wrenches on a body about the base's origin, one for each of `condim` rows."""
+    """A contact: its `condim` rows are forces on a body along three lines, then moments.
+
+    All is computed at the point: v + w x p is one vector for all rows, and wrenches about the
+    origin would be many constants of the solver's loop.
+    """
 
     body: int
-    wrenches: tuple[Force, ...]
+    point: Vec  # from the base's origin
+    lines: tuple[Vec, ...]  # of forces
+    axes: tuple[Vec, ...]  # of moments
     reference: tuple[Scalar, ...]
     D: Scalar
     friction: tuple[Scalar, ...]  # of the rows but the first
 
     def rate(self, motion: Motion) -> list[Scalar]:
         """Return J p for the motion p of the body."""
-        return [motion.dot(wrench) for wrench in self.wrenches]
+        v, w = motion.at(self.point)
+        return [*(v.dot(line) for line in self.lines), *(w.dot(axis) for axis in self.axes)]
 
     def residual(self, motion: Motion) -> list[Scalar]:
         """Return y for the acceleration of the body."""
         return [x - a for x, a in zip(self.rate(motion), self.reference, strict=True)]
 
     def wrench(self, forces: Sequence[Scalar]) -> Force:
-        """Return the wrench of forces along the rows."""
-        return weighted(self.wrenches, forces)
+        """Return the wrench of forces along the rows, about the base's origin."""
+        n = len(self.lines)
+        force, moment = weighted(self.lines, forces[:n]), weighted(self.axes, forces[n:])
+        return Force(force, moment + self.point.cross(force))
 
     def stiffness(self, y: Sequence[Scalar]) -> ArticulatedInertia:
         """Return J^T H J of the body, with H the second derivative of the cost."""
-        H = self.curvature(y)
-        products = [weighted(self.wrenches, row) for row in H]  # H J
-        pairs = list(zip(self.wrenches, products, strict=True))
-        A = _sum_of_outer([(F, G) for (F, _), (G, _) in pairs])
-        B = _sum_of_outer([(F, N) for (F, _), (_, N) in pairs])
-        D = _sum_of_outer([(M, N) for (_, M), (_, N) in pairs])
-        return ArticulatedInertia(A.upper, B, D.upper)
+        H, n = self.curvature(y), len(self.lines)
+        along = [weighted(self.lines, row[:n]) for row in H]  # H J at the point
+        about = [weighted(self.axes, row[n:]) for row in H]
+        A, B = _sum_of_outer(self.lines, along[:n]), _sum_of_outer(self.lines, about[:n])
+        D = _sum_of_outer(self.axes, about[n:])
+        return ArticulatedInertia(A.upper, B, D.upper).shifted(self.point)
 
     def force(self, y: Sequence[Scalar]) -> list[Scalar]:
         """Return the forces along the rows."""
@@ -287,11 +295,8 @@ def _positive(x: Scalar) -> Scalar:
     return select(x > 0.0, x, 1.0)
 
 
-def _sum_of_outer(pairs: Sequence[tuple[Sequence[Scalar], Sequence[Scalar]]]) -> Mat:
+def _sum_of_outer(first: Sequence[Vec], second: Sequence[Vec]) -> Mat:
     """Return the sum of a b^T."""
     return as_mat(
-        [
-            [inner((a[i] for a, _ in pairs), (b[j] for _, b in pairs)) for j in range(3)]
-            for i in range(3)
-        ]
+        [[inner((a[i] for a in first), (b[j] for b in second)) for j in range(3)] for i in range(3)]
     )

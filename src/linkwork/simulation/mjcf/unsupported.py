@@ -139,6 +139,10 @@ class Refusals:
                 yield self._error("geom", int(geom), text)
         for pair in np.flatnonzero(_nonzero(mj, "pair_adhesion", mj.npair)):
             yield self._error("pair", int(pair), "adhesion")
+        for geom in np.flatnonzero(touches & (mj.geom_friction < 0.0).any(axis=1)):
+            yield self._error("geom", int(geom), "negative friction")
+        for pair in np.flatnonzero((mj.pair_friction < 0.0).any(axis=1)):
+            yield self._error("pair", int(pair), "negative friction")
 
     def _tendons(self) -> Iterator[Finding]:
         mj = self.mj

@@ -89,27 +89,26 @@ def pieces_of(
     operands = scalar_operands(program)
     longest = LONGEST_UNCUT if longest is None else longest
     count = 1 if n <= longest else ceil(n / min(LONGEST_PIECE, piece or LONGEST_PIECE))
-    crowded = 0  # a step of a piece with a large stack frame, which is estimated first next time
-    while True:
-        size = max(ceil(n / count), 1)
-        ranges = [range(start, min(start + size, n)) for start in range(0, max(n, 1), size)]
-        used = [set(chain(*operands[steps.start : steps.stop])) for steps in ranges]
-        _add_stores(program, used, size, staged)
-        frames, is_small = [0] * len(ranges), True
+    size = max(ceil(n / count), 1)
+    waiting = [range(start, min(start + size, n)) for start in range(0, max(n, 1), size)][::-1]
+    stored = _stored_after(program, staged)
+    ranges, used, frames = list[range](), list[set[int]](), list[int]()
+    while waiting:
+        steps = waiting.pop()
+        own = set(chain(*operands[steps.start : steps.stop]))
+        own.update(*(stored[step] for step in steps if step in stored))
+        frame = 0
         if lanes is not None:
-            first = crowded // size
-            for index in chain(range(first, len(ranges)), range(first)):
-                steps, is_loop = ranges[index], len(ranges) == 1
-                own = frame_bytes(program, operands, steps, used[index], lanes, is_loop=is_loop)
-                frames[index], is_small = own, size <= SHORTEST_PIECE or own <= most_stack
-                if not is_small:
-                    crowded = steps.start + len(steps) // 2
-                    break
-        if lanes is None or is_small:
-            return _pieces(program, ranges, used, frames, reserved)
-        # Fewer, longer pieces pass fewer values. For code of one row, compile time matters more, so
-        # the number of pieces grows faster.
-        count = 2 * len(ranges) if lanes.width == 1 else ceil(1.25 * len(ranges))
+            is_loop = not (ranges or waiting)
+            frame = frame_bytes(program, operands, steps, own, lanes, is_loop=is_loop)
+        if frame > most_stack and len(steps) > SHORTEST_PIECE:
+            middle = steps.start + len(steps) // 2
+            waiting += [range(middle, steps.stop), range(steps.start, middle)]
+        else:
+            ranges.append(steps)
+            used.append(own)
+            frames.append(frame)
+    return _pieces(program, ranges, used, frames, reserved)
 
 
 def scalar_operands(program: Program) -> Sequence[Sequence[int]]:
@@ -189,18 +188,16 @@ def _pieces(
     return pieces
 
 
-def _add_stores(
-    program: Program, used: list[set[int]], size: int, staged: Collection[Port]
-) -> None:
-    """Add the values that each piece stores in outputs.
+def _stored_after(program: Program, staged: Collection[Port]) -> dict[int, set[int]]:
+    """Return the values that a piece stores in outputs after a step, by step.
 
     An element of a staged output is stored by the piece that computes it. Other outputs are stored
     in blocks, each by the piece that computes the last of its elements. The elements of a block
     depend on the lanes; two elements less than 17 apart may be in one block.
     """
+    stored: dict[int, set[int]] = {}
     for port, results in per_port(program.outputs, program.results):
         for index, step in enumerate(results):
             near = [step] if port in staged else results[max(0, index - 16) : index + 17]
-            for other in near:
-                if other >= step:
-                    used[other // size].add(step)
+            stored.setdefault(step, set()).update(other for other in near if other <= step)
+    return stored

@@ -60,7 +60,8 @@ def frame_bytes(
     for step, end in last.items():
         changes[max(step, start) - start] += 1
         changes[end - start + 1] -= 1
-    live = peak = 0
+    # inputs that are loaded but not yet transposed, which LLVM may do late
+    live = peak = sum(program.steps[step][0] is Op.INPUT for step in last) // 4
     for change in changes:
         live += change
         peak = max(peak, live)
