@@ -1,8 +1,8 @@
 """Return the closest points of two shapes, in closed form and without branches.
 
 A shape is a *core*, a point, a segment, a box or a cylinder, grown by a radius. The signed distance
-of two shapes is that of their cores less the radii. Where cores overlap, it is the negative of
-the penetration depth: the shortest translation that separates them.
+of two shapes is the distance of their cores less the radii. Where cores overlap, it is the negative
+of the penetration depth: the shortest translation that separates them.
 
     point, segment   closest parameter t of the segment, limited to [0, 1]
     two segments     the smallest of five candidates: each end against the other segment, and the
@@ -10,8 +10,8 @@ the penetration depth: the shortest translation that separates them.
     segment, box     f(t) = squared distance of the box to the point at t is convex, and f' is
                      piecewise linear with breakpoints where a coordinate enters or leaves the box.
                      Its root is found by interpolation between the breakpoints around it. If the
-                     segment enters the box, the depth is that along one of six axes: those of the
-                     faces, and those across an edge and the segment
+                     segment enters the box, it is the depth along one of six axes: across a face,
+                     or across an edge and the segment
     half-space       the lowest point of the shape along the normal
 
 All functions compute with the value types of `spatial.blocks`, also inside traced functions.

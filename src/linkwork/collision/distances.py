@@ -1,11 +1,11 @@
 """Distances of the links of a robot, their derivatives and closest points, as functions of q.
 
 Distances inside a robot do not depend on its base, so they are computed in the axes of the base.
-Links with many spheres are compared without a square root for each pair of spheres: among those of
-equal radius, the nearest has the smallest squared distance.
+Links with many spheres are compared without a square root for each pair of spheres: among
+spheres of equal radius, the nearest has the smallest squared distance.
 
-The derivative of a distance is that of the closest points as if they were fixed to their links: the
-points also move on the surfaces, but to first order not along the normal.
+The derivative of a distance is computed as if the closest points were fixed to their links: they
+also move on the surfaces, but to first order not along the normal.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def smooth_minimum_distance(problem: CollisionProblem, q: Scalars, width: Scalar
 
 
 def _distances_by_points(problem: CollisionProblem, q: Scalars) -> list[Scalar]:
-    """Distances as those of points that are fixed to links, whose derivatives are short."""
+    """Distances of points that are fixed to links, whose derivatives are short."""
     robot = PosedRobot(problem, q)
     return [_closest_of_links(robot, *pair).distance for pair in robot.problem.pairs]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,9 +21,8 @@ from linkwork.collision.exact.pair_queries import PairQueries
 from linkwork.collision.exact.queries import Meshes, ShapeQueries
 from linkwork.collision.motions import CENTERS, Spheres, obstruction_of
 from linkwork.collision.obstacles import Obstacles, as_obstacles
-from linkwork.collision.pairs import select_pairs
+from linkwork.collision.pairs import Pairs, select_pairs
 from linkwork.collision.shapes import uncompiled
-from linkwork.collision.spheres.spherize import Spherization
 from linkwork.collision.to_obstacles import TO_OBSTACLES, distances_to
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
@@ -40,14 +39,11 @@ from linkwork.model.geometry import Shape
 from linkwork.model.model import Model
 
 if TYPE_CHECKING:
-    from os import PathLike
-
     from typing_extensions import Unpack
 
 MANY_ROWS = 1000  # for which robots made of spheres are tested in single precision first
 WIDTH = array_input("width", (), "is one length a row")
 _TRUE, _FALSE = np.bool_(True), np.bool_(False)
-Pairs: TypeAlias = Literal["all", "srdf"] | Iterable[tuple[str, str]]
 
 
 def _collider_of(robot: CollisionCore) -> Collider:
@@ -61,9 +57,9 @@ def _collider_of(robot: CollisionCore) -> Collider:
 class CollisionModel(CollisionCore):
     """The collision shapes of a robot, as compiled functions of q.
 
-    Calling rules, arguments and representations are those of `KinDyn`. Distances are signed: where
+    Calling rules, arguments and representations are as in `KinDyn`. Distances are signed: where
     shapes overlap, they are the negative of the penetration depth. The distance of two links is the
-    smallest of those of their shapes.
+    smallest distance of their shapes.
 
     Spheres, capsules, boxes and cylinders are compiled where a closed form exists (spheres and
     capsules with each other and with boxes, cylinders with spheres). Other pairs, and meshes, which
@@ -84,7 +80,7 @@ class CollisionModel(CollisionCore):
             or a list of pairs of names. Spheres do not change the pairs: the shapes that they
             cover are compared.
         exclude: pairs of names that are not checked, whatever `pairs` selects.
-        srdf: path of the SRDF file; default that of the model, `model.srdf`.
+        srdf: path of the SRDF file; by default `model.srdf`.
         options: as of `KinDyn`.
     """
 
@@ -102,7 +98,7 @@ class CollisionModel(CollisionCore):
         model: Model | KinDynCore,
         base: str | None = None,
         *,
-        shapes: Literal["collision", "spheres"] | Spherization = "collision",
+        shapes: Literal[collision, spheres] | Spherization = "collision",
         meshes: Meshes = "hull",
         pairs: Pairs = "all",
         exclude: Iterable[tuple[str, str]] = (),
@@ -116,7 +112,9 @@ class CollisionModel(CollisionCore):
             model = model.model
         queries = ShapeQueries(meshes)
         kd = KinDyn(model, base, **options)
-        model, selected = select_pairs(kd, shapes, pairs, exclude, srdf, queries)
+        model, selected = select_pairs(
+            kd, queries, shapes=shapes, pairs=pairs, exclude=exclude, srdf=srdf
+        )
         super().__init__(model, pairs=selected, shape_queries=queries, **kd.options)
         self.__dict__["_collider"] = _collider_of(self)
 
@@ -186,7 +184,7 @@ class CollisionModel(CollisionCore):
         """(..., n_obstacles, n_links) signed distances [m] of the links to obstacles.
 
         Obstacles are inputs: nothing is compiled when they change. Rows are in the order of the
-        fields of `Obstacles`, columns in that of `links`.
+        fields of `Obstacles`, columns in the order of `links`.
 
         Args:
             q: (..., nq) configurations.

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from os import PathLike
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -31,12 +32,16 @@ from linkwork.kindyn import KinDyn
 from linkwork.model.graph import connected_pieces
 from linkwork.model.model import Model
 
+Shapes: TypeAlias = Literal["collision", "spheres"] | Spherization
+Pairs: TypeAlias = Literal["all", "srdf"] | Iterable[tuple[str, str]]
+SrdfPath: TypeAlias = "str | PathLike[str] | None"
+
 SAMPLES = 500  # random configurations in which links that always overlap are found
 MOST_UNDECIDED = 0.25  # fraction of these in which only the spheres of a pair overlap
 REFINEMENTS = 3  # times that the protrusion of spheres is halved
 
 
-def _candidates(model: Model, pairs: Any, srdf: Any) -> LinkPairs:
+def _candidates(model: Model, pairs: Pairs, srdf: SrdfPath) -> LinkPairs:
     """The pairs that the argument `pairs` names, and for "all" also those that always overlap."""
     if not isinstance(pairs, str):
         return named_pairs(pairs, model)
@@ -56,23 +61,29 @@ def _candidates(model: Model, pairs: Any, srdf: Any) -> LinkPairs:
     return tuple(pair for pair in candidates if frozenset(pair) not in disabled)
 
 
-def select_pairs(  # noqa: PLR0917
-    kd: KinDyn, shapes: Any, pairs: Any, exclude: Any, srdf: Any, queries: ShapeQueries
+def select_pairs(
+    kd: KinDyn,
+    queries: ShapeQueries,
+    *,
+    shapes: Shapes,
+    pairs: Pairs,
+    exclude: Iterable[tuple[str, str]],
+    srdf: SrdfPath,
 ) -> tuple[Model, LinkPairs]:
     """Return the robot with the shapes that are compared, and its pairs of links.
 
     Args:
         kd: the robot.
-        shapes, pairs, exclude, srdf: as of `CollisionModel`.
         queries: compares shapes without closed form.
+        shapes, pairs, exclude, srdf: as of `CollisionModel`.
     """
-    model, selected = _compared(kd, shapes, pairs, srdf, queries)
+    model, selected = _compared(kd, queries, shapes, pairs, srdf)
     left_out = excluded_pairs(exclude, model)
     return model, tuple(pair for pair in selected if frozenset(pair) not in left_out)
 
 
 def _compared(
-    kd: KinDyn, shapes: Any, pairs: Any, srdf: Any, queries: ShapeQueries
+    kd: KinDyn, queries: ShapeQueries, shapes: Shapes, pairs: Pairs, srdf: SrdfPath
 ) -> tuple[Model, LinkPairs]:
     """Return the robot with the shapes that are compared, and its pairs without `exclude`."""
     candidates = _candidates(kd.model, pairs, srdf)
@@ -240,7 +251,7 @@ def pairs_by_shapes(
         kd: the robot.
         cover: its spheres.
         pairs: the pairs to select from.
-        is_refined: whether the spheres are those of `refined_spheres`. Links whose spheres always
+        is_refined: whether `refined_spheres` returned the spheres. Links whose spheres always
             overlap in spite of that touch each other.
     """
     if not pairs:

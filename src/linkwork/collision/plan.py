@@ -72,8 +72,8 @@ def plan(
         resolution: largest distance, in the space of q, of two configurations that are tested on a
             straight motion.
         margin: smallest distance [m] of moving links to obstacles, and of the links of each pair.
-        limits: (nq,) lower and upper bounds of q; by default those of the joints. Start and goals
-            may exceed them by 1e-5, as numbers in files are rounded.
+        limits: (nq,) lower and upper bounds of q; by default the limits of the joints. Start and
+            goals may exceed them by 1e-5, as numbers in files are rounded.
         step: length of the edges of the search trees in the space of q, at least `resolution`.
         max_iterations: largest number of random configurations to extend the trees toward. All of
             them take about a second.
@@ -157,7 +157,7 @@ def _outside(robot: CollisionModel, k: int, q: Array, lower: Array, upper: Array
 def _limits(robot: CollisionModel, limits: Any, start: Array, goals: Array) -> tuple[Array, Array]:
     """Finite bounds of q.
 
-    Angles without limits may leave those of start and goals by half a turn.
+    Angles without limits may differ from the angles of start and goals by half a turn.
     """
     if limits is not None:
         if not isinstance(limits, (tuple, list)) or len(limits) != 2:

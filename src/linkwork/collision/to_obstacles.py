@@ -234,7 +234,7 @@ def _by_queries(
         link: a link for which there is no closed form.
         q: (..., nq) configurations.
         kind: of the obstacles.
-        rows: (..., n, width) the obstacles, with batch axes that broadcast with those of q.
+        rows: (..., n, width) the obstacles, whose batch axes are broadcast with q.
         jacobian: whether derivatives are computed.
     """
     kd, shapes = robot.kindyn_for_queries, robot.shape_queries

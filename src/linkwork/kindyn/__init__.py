@@ -1,8 +1,8 @@
 """Kinematics and dynamics of one robot, compiled for that robot.
 
 `core` has the options and the kernels, `methods` the quantities of `KinDyn` by topic, `constrained`
-those of `ConstrainedKinDyn`, contacts and the assembly of loops. A call is described by a request
-(`requests`), computed by a program (`programs`), and made by a kernel (`kernels`).
+`ConstrainedKinDyn` with its quantities, contacts and the assembly of loops. A call is described by
+a request (`requests`), computed by a program (`programs`), and made by a kernel (`kernels`).
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def check_options(method: Any, options: Mapping[str, Any]) -> None:
 def methods_of(name: str) -> Callable[[Class], Class]:
     """Name the methods of a class after the public class that they belong to.
 
-    Python's TypeErrors, such as that of a missing argument, contain this name.
+    Python's TypeErrors, such as for a missing argument, contain this name.
     """
 
     def rename(cls: Class) -> Class:

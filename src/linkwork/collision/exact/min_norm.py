@@ -96,7 +96,7 @@ def _smallest(w: Array) -> tuple[Array, Array]:
     """Return weights (k, 4) of the corners (k, 4, 3) of simplices, and directions (k, 3).
 
     The combination of the corners has the smallest norm. In the direction, it is nearest to the
-    origin: that of a triangle is its normal, which rounding errors change less than the point. If
+    origin: of a triangle, it is the normal, which rounding errors change less than the point. If
     the origin is inside, no weight is zero.
     """
     count = len(w)

@@ -1,6 +1,6 @@
 """Functions of robots with pairs of links whose distances have no closed form.
 
-They are kernels, as those of other robots: with batches, `out=`, parameters and first derivatives.
+They are kernels, as of other robots: with batches, `out=`, parameters and first derivatives.
 A query of the shapes takes the place of a program, so they cannot be part of a compiled function.
 The pairs that do have closed forms are computed by the compiled functions of a second robot.
 """

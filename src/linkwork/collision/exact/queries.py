@@ -239,7 +239,7 @@ class ShapeQueries:
     def _of_triangles(
         self, a: CoalShape, b: CoalShape, H: Array, results: Array, limit: float
     ) -> Array:
-        """The same of triangles, given those of hulls: NaN where they intersect."""
+        """Return the same of triangles, given the results of hulls: NaN where they intersect."""
         intersecting = self._intersecting(a, b, H, ~(results[:, 0] >= limit))
         results[intersecting] = np.nan
         first, second = a.surface or a.convex, b.surface or b.convex
@@ -338,7 +338,7 @@ def is_convex(corners: Array, hull: Hull, tolerance: float) -> bool:
 
 
 def smallest(results: Iterable[Array]) -> Array:
-    """(rows, 10) those of several results of `nearest` with the smallest distance, or NaN."""
+    """(rows, 10) of several results of `nearest` the one with the smallest distance, or NaN."""
     first, *others = results
     best = first.copy()
     for points in others:

@@ -8,7 +8,7 @@ two convex shapes is the largest separation over all unit vectors n,
 which is negative where they overlap. So of two normals, the one with the larger separation is
 better, and s(n) is never larger than the distance. The distance of two points is never smaller.
 
-The results of `coal`, whose GJK and EPA are fast, are used where both agree, and else those of
+The results of `coal`, whose GJK and EPA are fast, are used where both agree, and else results of
 `min_norm`. Of shapes that overlap or touch, the second is moved along the normal until it is apart.
 There, the normal of the closest points is better. Moved back, they are the deepest points. Whether
 another direction is better still is tested for shapes that overlap.

@@ -89,7 +89,7 @@ def covered_shape(
     """Prepare a shape to cover.
 
     Args:
-        geometry: the shape. The surface of a round shape is that of a polyhedron around it.
+        geometry: the shape. A round shape has the surface of a polyhedron around it.
         link_H_shape: (4, 4).
         surface: of a mesh, scaled.
     """

@@ -192,7 +192,7 @@ def _nearest_rows(centers: Array, middle: Array, always: Sequence[int]) -> Array
 def _without_redundant(
     covers: Array, times: Array, chosen: Sequence[int], tested: Sequence[int]
 ) -> tuple[list[int], Array]:
-    """The chosen candidates without those of `tested` that are not needed, small ones first.
+    """Return the chosen candidates without the redundant ones among `tested`, small ones first.
 
     `times` is how many of the chosen cover each cell; it is returned for the result.
     """

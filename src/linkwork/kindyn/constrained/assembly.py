@@ -37,7 +37,7 @@ N_SAMPLES = 16  # random configurations from which it is known whether numbers a
 # a limit may move again. Newton's method closes most loops within the first.
 STEPS_PER_CHECK = (4, 3, *[8] * 12)
 MOST_DAMPING = 1e8  # with which a search ends
-# Sizes of the steps from the start to those of further searches, for rows that stay open: the start
+# Sizes of the steps from the start to the starts of further searches, for rows that stay open: it
 # may be a stationary point, such as a linkage that is stretched out.
 PERTURBATIONS = (0.03, 0.3, 1.0)
 MOST_TRIES = 20  # of drawing a random configuration that can be closed
@@ -81,8 +81,8 @@ def assemble(
         tolerance: largest error of a constraint equation at which it counts as satisfied [m] or
             [rad]; default 1e-10, or 2e-5 with a warning for a robot whose loops can be closed to
             this accuracy only, because numbers in its file are rounded.
-        parameters: (..., n) values of the model parameters, if `kd` has any; default those of the
-            model. Batch axes are broadcast.
+        parameters: (..., n) values of the model parameters, if `kd` has any; by default, the values
+            in the model. Batch axes are broadcast.
 
     Returns:
         `q` (..., nq); `converged` (...), whether all loops of a row are closed; `errors` (..., m)
@@ -145,7 +145,7 @@ class Assembler:
             tolerance: largest error at which a row is closed; default `self.tolerance`.
             perturbations: sizes of random steps from the start, from which rows that stay open are
                 started again, one after the other.
-            parameters: (n, size) values of the model parameters; default those of the model.
+            parameters: (n, size) values of the model parameters; by default, as in the model.
 
         Returns:
             (n, nq) configurations, and (n, m) the errors of their equations.

@@ -39,8 +39,8 @@ class Contact:
         target: the pose that `frame` keeps in the reference, as `Pose` or (4, 4) matrix; the error
             of the constraint is measured from it. If not given, the frame keeps the pose that it
             has, and there is no error.
-        radius: of the ball that rolls [m], whose center is the origin of the frame; that of the
-            sphere that is the link's collision shape if not given.
+        radius: of the ball that rolls [m], whose center is the origin of the frame; if not
+            given, the radius of the sphere that is the link's collision shape.
     """
 
     frame: str

@@ -49,8 +49,8 @@ class CellIkResult:
         position_errors: by frame: (...,) distance to the target [m].
         rotation_errors: by frame with a pose as target: (...,) angle to the target [rad].
         devices: names of the devices that were moved.
-        loop_errors: by closed loop or constraint of these devices, whose names begin with that of
-            the robot: (...,) largest error of its equations [m] or [rad].
+        loop_errors: by closed loop or constraint of these devices, whose names begin with the name
+            of the robot: (...,) largest error of its equations [m] or [rad].
         in_collision: with `avoid`: (...,) whether frames of the cell overlap; else None.
     """
 
@@ -296,7 +296,7 @@ class _Solver:
         return ik(kd, targets, self.device.get_q(states), hold=hold, accept=accept, **options)
 
     def _held_for(self, goals: Mapping[str, Goal], parents: Array) -> list[str]:
-        """Return joints to hold: those of `hold`, and those that move no target, as of a hand."""
+        """Return the joints in `hold`, and joints that move no target, such as fingers."""
         layout, held = self.cell.layout, list(self.hold)
         path = {k for name in goals for k in carriers(layout, layout.frame(name), parents)}
         path |= {layout.frame(name) for name in goals}
