@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,7 @@ from linkwork.collision.motions import CENTERS, Spheres, obstruction_of
 from linkwork.collision.obstacles import Obstacles, as_obstacles
 from linkwork.collision.pairs import Pairs, select_pairs
 from linkwork.collision.shapes import uncompiled
+from linkwork.collision.spheres.spherize import Spherization
 from linkwork.collision.to_obstacles import TO_OBSTACLES, distances_to
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.symbolic.arrays import Array
@@ -39,6 +40,8 @@ from linkwork.model.geometry import Shape
 from linkwork.model.model import Model
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from typing_extensions import Unpack
 
 MANY_ROWS = 1000  # for which robots made of spheres are tested in single precision first
@@ -98,7 +101,7 @@ class CollisionModel(CollisionCore):
         model: Model | KinDynCore,
         base: str | None = None,
         *,
-        shapes: Literal[collision, spheres] | Spherization = "collision",
+        shapes: Literal["collision", "spheres"] | Spherization = "collision",
         meshes: Meshes = "hull",
         pairs: Pairs = "all",
         exclude: Iterable[tuple[str, str]] = (),
