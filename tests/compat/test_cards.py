@@ -15,7 +15,7 @@ import linkwork as lw
 from linkwork.compat.cards import all_cards, card, page, rows
 from linkwork.spatial import quat
 
-PAGE = Path(lw.__file__).parents[2] / "docs" / "convention_cards.md"
+PAGE = Path(__file__).parents[2] / "docs" / "convention_cards.md"
 HALF_PI_ABOUT_Z = np.array(
     [np.sqrt(0.5), 0.0, 0.0, np.sqrt(0.5)]
 )  # rotation by pi/2 about z, w x y z

@@ -29,7 +29,7 @@ CPP_COMPILERS = ["g++", *filter(shutil.which, ["clang++"])]
 CORTEX_M4 = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16")
 # Compiler, its options, and the prefix of the names of its tools.
 TARGETS = {
-    "this machine": (CC, (), ""),
+    "this machine": (CC or "cc", (), ""),
     "Cortex-M4": ("arm-none-eabi-gcc", CORTEX_M4, "arm-none-eabi-"),
 }
 # Compilers for other machines and for Windows, and what runs their programs here.

@@ -125,7 +125,7 @@ def test_options_are_listed_one_by_one_and_a_wrong_one_is_answered_with_a_sugges
 
 
 def test_the_page_of_quantities_lists_each_one_with_its_arguments_and_shape():
-    page = Path(lw.__file__).parents[2] / "docs" / "kindyn.md"
+    page = Path(__file__).parents[2] / "docs" / "kindyn.md"
     rows = re.findall(
         r"^\| (`\w+\(.*?) \| (.*) \|$", page.read_text(encoding="utf-8"), re.MULTILINE
     )

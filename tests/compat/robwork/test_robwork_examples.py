@@ -13,7 +13,7 @@ from tests.support.robwork_cells import PRINTED_TREE, SNIPPETS_HOME, snippets_ce
 import linkwork as lw
 from linkwork.compat import robwork as rw
 
-FOLDER = Path(lw.__file__).parents[2] / "examples" / "workcell"
+FOLDER = Path(__file__).parents[3] / "examples" / "workcell"
 EXAMPLES = sorted(path.stem for path in FOLDER.glob("ex_*.py"))
 
 
