@@ -79,6 +79,7 @@ docs: $(VENV)/.ready-docs
 pictures: browser $(VENV)/.ready-test
 	$(BIN)/python tools/draw_pictures.py
 	$(BIN)/python tools/make_viewer_pictures.py
+	$(BIN)/python tools/pictures_walk.py
 
 format: $(VENV)/.ready-lint
 	$(BIN)/ruff check --fix .

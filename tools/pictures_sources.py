@@ -23,6 +23,15 @@ SOURCES = {
     "viewer": (*PAGE, f"{ROBOTS}/arm.urdf"),
     "viewer_dark": (*PAGE, f"{ROBOTS}/humanoid.urdf"),
     "viewer_simulation": (*PAGE, "src/linkwork/viewer/overlays.py", f"{ROBOTS}/quadruped.urdf"),
+    "walk": (
+        *("tools/pictures_walk.py", "tools/pictures_solids.py", "tools/pictures_theme.py"),
+        *(f"{ROBOTS}/quadruped.urdf", "src/linkwork/envs/quadruped.py"),
+        "examples/quadruped_policy.npz",
+    ),
+    "walk_learning": (
+        *("tools/pictures_walk.py", "tools/pictures_theme.py"),
+        *("tools/learning/quadruped.csv", "tools/learning/go2.csv"),
+    ),
     "viewer_workcell": (
         *(*PAGE, "src/linkwork/viewer/cell.py"),
         *(f"{ROBOTS}/cells/pick_and_place.xml", f"{ROBOTS}/cells/parts/gripper_arm.urdf"),

@@ -1,4 +1,7 @@
-"""examples/24_train_quadruped.py: it learns, and the stored policy walks in two simulators."""
+"""Policies learn: examples/24_train_quadruped.py, whose stored weights walk in two simulators.
+
+And examples/25_gradient_policy.py, with analytic gradients.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,10 @@ def example():
 
 @pytest.mark.parametrize("simulator", ["walk_in_linkwork", "walk_in_mujoco"])
 @pytest.mark.parametrize("speed", [0.5, 1.0])
-def test_the_stored_policy_walks_at_the_commanded_speed(example, simulator, speed):
-    agent = example["Agent"].load(EXAMPLES / "quadruped_policy.npz")
-    falls, velocity, worst = example[simulator]("quadruped", agent, np.array([speed, 0, 0]), 20)
+@pytest.mark.parametrize("robot", ["quadruped", "go2"])
+def test_the_stored_policy_walks_at_the_commanded_speed(example, robot, simulator, speed):
+    agent = example["Agent"].load(EXAMPLES / f"{robot}_policy.npz")
+    falls, velocity, worst = example[simulator](robot, agent, np.array([speed, 0.0, 0.0]), 20)
     assert falls == 0
     assert abs(velocity[0] - speed) < worst < 0.2 * speed
     assert np.abs(velocity[1:]).max() < 0.1
@@ -58,3 +62,10 @@ def test_a_cartpole_learns(example, tmp_path):
     stored = example["Agent"].load(tmp_path / "weights.npz")
     observations = env.reset(seed=0)[0]
     np.testing.assert_allclose(stored.act(observations), agent.act(observations), atol=1e-2)
+
+
+def test_a_policy_learns_from_gradients(example):
+    gradients = runpy.run_path(str(EXAMPLES / "25_gradient_policy.py"))
+    test = gradients["make"](100, gradients["TEST"])
+    steps = gradients["with_gradients"](0, test)
+    assert 2_000 < steps < 40_000

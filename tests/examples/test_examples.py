@@ -27,6 +27,7 @@ TESTED_ELSEWHERE = {  # with fewer samples or steps than their defaults
     "17_casadi_reach": "tests/bridges/test_casadi.py",
     "23_push_recovery": "tests/examples/test_rollout_examples.py",
     "24_train_quadruped": "tests/envs/test_train_quadruped.py",
+    "25_gradient_policy": "tests/envs/test_train_quadruped.py",
     "20_whole_body_qp": "tests/examples/test_whole_body_qp.py",
 }
 HERE = [path.stem for path in NUMBERED if path.stem not in TESTED_ELSEWHERE]
