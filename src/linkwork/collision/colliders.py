@@ -16,7 +16,7 @@ import numpy as np
 
 from linkwork.collision.closest import TOUCHING
 from linkwork.collision.core import CollisionCore, kernel_of
-from linkwork.collision.obstacles import Obstacles
+from linkwork.collision.obstacles import Obstacles, batch_with, check_one_world
 from linkwork.collision.to_obstacles import distances_to
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import ArgumentError, ShapeError, ValueRangeError, shown
@@ -129,7 +129,7 @@ def configurations_collide(
 ) -> Array:
     """(...) whether configurations (..., nq) collide."""
     q = configurations(robot, "q", q, is_finite=False)
-    if obstacles is not None and obstacles.batch_with(()):  # one world for each configuration
+    if obstacles is not None and batch_with(obstacles, ()):  # one world for each configuration
         return collides(robot, q, obstacles, 0.0, threads)[()]
     rows = np.ascontiguousarray(q.reshape(-1, robot.nq))
     result = collider.in_collision(rows, obstacles, threads)
@@ -144,7 +144,7 @@ def edges_are_free(
         text = "straight motions do not keep closed loops closed; test configurations with"
         raise ArgumentError(f"check_edges: {text} in_collision instead")
     if settings.obstacles is not None:
-        settings.obstacles.check_one_world()
+        check_one_world(settings.obstacles)
     starts, ends = configurations(robot, "q_start", q_start), configurations(robot, "q_end", q_end)
     try:
         batch = np.broadcast_shapes(starts.shape[:-1], ends.shape[:-1])

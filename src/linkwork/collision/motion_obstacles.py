@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from linkwork.collision.obstacles import ROUNDINGS, WIDTHS, Obstacles
+from linkwork.collision.obstacles import ROUNDINGS, WIDTHS, Obstacles, check_one_world
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.spatial.source import quat
 
@@ -36,7 +36,7 @@ def world_of(obstacles: Obstacles) -> Any:
 
 
 def _prepared(obstacles: Obstacles) -> Any:
-    obstacles.check_one_world()
+    check_one_world(obstacles)
     radius = np.full((len(obstacles.points), 1), obstacles.point_radius)
     by_name = {
         "spheres": _spheres(obstacles.spheres),

@@ -91,7 +91,7 @@ class Obstacles:
         if not (np.isfinite(point_radius) and point_radius >= 0):
             raise ValueRangeError(f"point_radius: expected at least 0, got {shown(point_radius)}")
         object.__setattr__(self, "point_radius", float(point_radius))
-        self.batch_with(())
+        batch_with(self, ())
 
     @classmethod
     def of(cls, shapes: Iterable[Shape]) -> Obstacles:
@@ -121,24 +121,6 @@ class Obstacles:
     def n(self) -> int:
         """The number of obstacles: rows of `distances_to`, in the order of the fields."""
         return sum(getattr(self, name).shape[-2] for name in WIDTHS)
-
-    def batch_with(self, batch: tuple[int, ...]) -> tuple[int, ...]:
-        """Broadcast the batch axes of all arrays with others, those of configurations."""
-        axes = [getattr(self, name).shape[:-2] for name in WIDTHS]
-        try:
-            return np.broadcast_shapes(batch, *axes)
-        except ValueError:
-            listed = ", ".join(str(one) for one in dict.fromkeys([batch, *axes]) if one)
-            text = f"batch axes of arrays and of q do not broadcast: {listed}"
-            raise ShapeError(f"obstacles: {text}") from None
-
-    def check_one_world(self) -> None:
-        """Reject batch axes, which tests of motions do not have."""
-        for name in WIDTHS:
-            rows = getattr(self, name)
-            if rows.ndim != 2:
-                text = "motions are tested against one set of obstacles"
-                raise ShapeError(f"obstacles.{name}: {text}, expected (n, ...), got {rows.shape}")
 
     @property
     def rounding(self) -> float:
@@ -215,3 +197,23 @@ def _rows(name: str, value: ArrayLike) -> Array:
             array[..., 3:] /= norms
     array.flags.writeable = False
     return array
+
+
+def batch_with(obstacles: Obstacles, batch: tuple[int, ...]) -> tuple[int, ...]:
+    """Broadcast the batch axes of all arrays with others, those of configurations."""
+    axes = [getattr(obstacles, name).shape[:-2] for name in WIDTHS]
+    try:
+        return np.broadcast_shapes(batch, *axes)
+    except ValueError:
+        listed = ", ".join(str(one) for one in dict.fromkeys([batch, *axes]) if one)
+        text = f"batch axes of arrays and of q do not broadcast: {listed}"
+        raise ShapeError(f"obstacles: {text}") from None
+
+
+def check_one_world(obstacles: Obstacles) -> None:
+    """Reject batch axes, which tests of motions do not have."""
+    for name in WIDTHS:
+        rows = getattr(obstacles, name)
+        if rows.ndim != 2:
+            text = "motions are tested against one set of obstacles"
+            raise ShapeError(f"obstacles.{name}: {text}, expected (n, ...), got {rows.shape}")

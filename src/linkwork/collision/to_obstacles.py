@@ -29,6 +29,7 @@ from linkwork.collision.obstacles import (
     WIDTHS,
     Obstacles,
     as_obstacles,
+    batch_with,
     in_blocks,
 )
 from linkwork.collision.shapes import CLOSED_FORMS, CollisionProblem, axes_along
@@ -165,7 +166,7 @@ def distances_to(
     if isinstance(q, ObjectArray):
         return _traced(robot, q, obstacles, jacobian=jacobian)
     q = q if isinstance(q, np.ndarray) else as_array(q, "q", (robot.nq,))
-    batch = obstacles.batch_with(q.shape[:-1])
+    batch = batch_with(obstacles, q.shape[:-1])
     width = robot.nv if jacobian else 1  # derivatives of a distance, or the distance itself
     parts = [np.empty((*q.shape[:-1], 0, len(robot.links), width), robot.dtype)]
     for kind in DISTANCES_TO:
