@@ -1,13 +1,14 @@
-"""A quadruped learns to follow velocity commands, and walks in MuJoCo, another simulator.
+"""A quadruped or a humanoid learns to follow velocity commands, and walks in MuJoCo.
 
-python examples/24_train_quadruped.py [--robot quadruped|go2] [--starts N]     # walk in both
+python examples/24_train_quadruped.py [--robot quadruped|go2|humanoid] [--starts N]
 python examples/24_train_quadruped.py --train FILE [--steps N] [--envs N] [--seed N] [--log CSV]
 python examples/24_train_quadruped.py --play                                   # in the viewer
 
 PPO (Schulman et al. 2017) in one file: a thousand robots collect a batch of steps, advantages are
 estimated with GAE, and the policy takes some clipped gradient steps on the batch. Without
-`--train`, the weights are those of `quadruped_policy.npz` or `go2_policy.npz`, which this script
-has written. MuJoCo simulates the MJCF that `sim.to_mjcf()` returns; the policy has never seen it.
+`--train`, robots walk in linkwork and in MuJoCo with the weights of `quadruped_policy.npz`,
+`go2_policy.npz` or `humanoid_policy.npz`, which this script has written. MuJoCo simulates the
+MJCF that `sim.to_mjcf()` returns; the policy has never seen it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,11 @@ from linkwork.envs import READY, Row, VectorEnv
 from linkwork.envs.random import RandomNumbers
 from linkwork.spatial import quat
 
-ROBOTS = {"quadruped": "linkwork/QuadrupedVelocity-v0", "go2": "linkwork/Go2Velocity-v0"}
+ROBOTS = {
+    "quadruped": "linkwork/QuadrupedVelocity-v0",
+    "go2": "linkwork/Go2Velocity-v0",
+    "humanoid": "linkwork/HumanoidVelocity-v0",
+}
 HORIZON = 24  # steps of each robot in a batch
 EPOCHS, PARTS = 4, 4  # how often a batch is used, and in how many parts
 DISCOUNT, GAE = 0.99, 0.95
@@ -334,7 +339,7 @@ def play(robot: str, agent: Agent) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="train a quadruped to walk")
+    parser = argparse.ArgumentParser(description="train a robot to walk")
     parser.add_argument("--robot", choices=list(ROBOTS), default="quadruped")
     parser.add_argument("--train", metavar="FILE", help="train, and write the weights")
     parser.add_argument("--steps", type=float, default=1e7, help="of all environments together")
