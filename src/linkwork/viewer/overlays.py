@@ -56,7 +56,6 @@ LEAST_RADIUS = 1e-7  # of an ellipsoid that is a point [m]
 LEAST_POINT = 0.004  # of points and spheres without a radius, in reaches of the scene
 UPWARD = (0.0, 0.0, 1.0, 0.0)  # the half-space below z = 0
 PLATE = (4.0, 4.0, 0.01)  # of a half-space, in reaches of the scene
-NO_ROTATION = (1.0, 0.0, 0.0, 0.0)  # as a quaternion
 
 
 @dataclass
@@ -149,10 +148,8 @@ class Overlays:
         is_open = self._robot.open_loops()
         flags = np.array([name in is_open for name in loops.with_anchors])
         ends = loops.anchors(poses)
-        placed = np.tile(np.eye(4), (2 * len(ends), 1, 1))
-        placed[:, :3, 3] = ends.reshape(-1, 3)
         colors = np.repeat(np.where(flags[:, None], OPEN, CLOSED), 2, axis=0)
-        self._batch("loops", placed, np.full((len(placed), 3), 0.07 * self._size), colors)
+        self._balls("loops", ends.reshape(-1, 3), 0.07 * self._size, colors)
         self._lines("gaps", ends[flags], OPEN)
 
     def _collisions(self, poses: Array) -> None:
@@ -178,25 +175,16 @@ class Overlays:
     def _contacts(self) -> None:
         """Draw balls where the robot touches the ground, and arrows of the forces on it."""
         acting = self._robot.contact_forces() if self.shown.contacts else np.zeros((0, 2, 3))
+        for name in ("contacts", "contact forces"):
+            self._visible(name, bool(len(acting)))
         if not len(acting):
-            for name in ("contacts", "contact forces"):
-                self._visible(name, False)
             return
         points, forces = acting[:, 0], acting[:, 1]
         weight = 9.80665 * self._robot.total_mass()
         ends = points + FORCE_SCALE * self._extent.reach / weight * forces
-        thin = 0.02 * self._size
-        placed = np.tile(np.eye(4), (len(points), 1, 1))
-        placed[:, :3, 3] = points
         color = np.tile(CONTACT, (len(points), 1))
-        self._batch("contacts", placed, np.full((len(points), 3), 2 * thin), color)
-        arrows = np.stack([points, ends], axis=1).astype(np.float32)
-        if "contact forces" not in self._nodes:
-            sizes = arrow_sizes(thin)
-            self._add("contact forces", self._scene.add_arrows, arrows, CONTACT, **sizes)
-        self._nodes["contact forces"].points = arrows
-        for name in ("contacts", "contact forces"):
-            self._visible(name, True)
+        self._balls("contacts", points, 0.04 * self._size, color)
+        self._arrows("contact forces", np.stack([points, ends], axis=1), CONTACT)
 
     def _velocity(self, poses: Array) -> None:
         frame = self.shown.frame
@@ -206,12 +194,8 @@ class Overlays:
         v = self._robot.frame_velocity(frame)
         at = poses[self._robot.kd.model.frame_index(frame)][:3, 3]
         ends = [at + LINEAR_SCALE * v[:3], at + ANGULAR_SCALE * v[3:]]
-        points = np.array([[at, end] for end in ends], dtype=np.float32)
-        if "velocity" not in self._nodes:
-            thin = 0.02 * self._size
-            colors = np.array([LINEAR, ANGULAR], dtype=np.uint8)
-            self._add("velocity", self._scene.add_arrows, points, colors, **arrow_sizes(thin))
-        self._nodes["velocity"].points = points
+        colors = np.array([LINEAR, ANGULAR], dtype=np.uint8)
+        self._arrows("velocity", np.array([[at, end] for end in ends]), colors)
 
     def _manipulability(self, poses: Array) -> None:
         frame = self.shown.frame
@@ -237,6 +221,19 @@ class Overlays:
             self._add(name, self._scene.add_line_segments, empty, color)
         if self._visible(name, bool(len(segments))):
             self._nodes[name].points = segments.astype(np.float32)
+
+    def _arrows(self, name: str, segments: Array, colors: Any) -> None:
+        """Draw arrows (n, 2, 3), with one color or one for each."""
+        points = segments.astype(np.float32)
+        if name not in self._nodes:
+            sizes = arrow_sizes(0.02 * self._size)
+            self._add(name, self._scene.add_arrows, points, colors, **sizes)
+        self._nodes[name].points = points
+
+    def _balls(self, name: str, centers: Array, radius: float, colors: Array) -> None:
+        """Draw balls of one radius."""
+        poses = se3.pose(np.eye(3), centers)
+        self._batch(name, poses, np.full_like(centers, radius), colors)
 
     def _batch(
         self,
@@ -286,8 +283,7 @@ def inertia_ellipsoids(links: Sequence[Link]) -> list[tuple[str, Ellipsoid, bool
             continue
         moments, axes = np.linalg.eigh(link.inertia.matrix())
         squares = 2.5 * (moments.sum() - 2 * moments) / link.inertia.mass
-        pose = np.eye(4)
-        pose[:3, :3], pose[:3, 3] = _right_handed(axes), link.inertia.com
+        pose = se3.pose(_right_handed(axes), link.inertia.com)
         ellipsoid = Ellipsoid(_drawable(np.sqrt(np.abs(squares))), pose)
         ellipsoids.append((link.name, ellipsoid, link.name not in bad))
     return ellipsoids
@@ -307,9 +303,7 @@ def manipulability_ellipsoid(jacobian: Array, at: Array, size: float = 0.3) -> E
     axes, values, _ = np.linalg.svd(jacobian[:3], full_matrices=True)
     radii = np.zeros(3)
     radii[: len(values)] = values
-    pose = np.eye(4)
-    pose[:3, :3], pose[:3, 3] = _right_handed(axes), at
-    return Ellipsoid(_drawable(radii * size), pose)
+    return Ellipsoid(_drawable(radii * size), se3.pose(_right_handed(axes), at))
 
 
 def manipulability(jacobian: Array) -> float:
@@ -449,30 +443,25 @@ def add_obstacles(
     spheres, boxes = rows.rows("spheres"), [*rows.boxes]
     boxes += [_plate(one, extent.reach) for one in rows.half_spaces]
     nodes: list[Any] = []
+
+    def add(name: str, surface: Surface, poses: Array, scales: Array) -> None:
+        colors, path = np.tile(color, (len(poses), 1)), node(root, name)
+        nodes.append(add_batch(server.scene, path, surface, poses, scales, colors, 0.8))
+
     if len(spheres):
-        poses = np.concatenate([spheres[:, :3], np.tile(NO_ROTATION, (len(spheres), 1))], axis=1)
         radii = np.maximum(spheres[:, 3:], LEAST_POINT * extent.reach)
-        nodes.append(
-            _batch(
-                server,
-                node(root, "spheres"),
-                Sphere(1.0).surface(),
-                poses,
-                np.tile(radii, 3),
-                color,
-            )
-        )
+        poses = se3.pose(np.eye(3), spheres[:, :3])
+        add("spheres", Sphere(1.0).surface(), poses, np.tile(radii, 3))
     if boxes:
         table = np.array(boxes)
-        cube = Box((1.0, 1.0, 1.0)).surface()
-        nodes.append(_batch(server, node(root, "boxes"), cube, table[:, :7], table[:, 7:], color))
+        poses = se3.pose(quat.to_rotation(table[:, 3:7]), table[:, :3])
+        add("boxes", Box((1.0, 1.0, 1.0)).surface(), poses, table[:, 7:])
     for k, one in enumerate(rows.capsules):
-        axis, middle, one_scale = one[3:6] - one[:3], (one[:3] + one[3:6]) / 2, np.ones((1, 3))
+        axis, middle = one[3:6] - one[:3], (one[:3] + one[3:6]) / 2
         length = float(np.linalg.norm(axis))
         rotation = pose_along(axis / length)[:3, :3] if length else np.eye(3)
-        pose = np.concatenate([middle, quat.from_rotation(rotation)])[None]
         surface = Capsule(float(one[6]), length).surface()
-        nodes.append(_batch(server, node(root, f"capsule {k}"), surface, pose, one_scale, color))
+        add(f"capsule {k}", surface, se3.pose(rotation, middle)[None], np.ones((1, 3)))
     return nodes
 
 
@@ -481,11 +470,3 @@ def _plate(half_space: Array, reach: float) -> Array:
     normal, size = half_space[:3], reach * np.array(PLATE)
     center = normal * (half_space[3] - size[2] / 2)
     return np.concatenate([center, quat.from_rotation(pose_along(normal)[:3, :3]), size])
-
-
-def _batch(  # noqa: PLR0917
-    server: Any, name: str, surface: Surface, placed: Array, scales: Array, color: Rgb
-) -> Any:
-    poses = se3.pose(quat.to_rotation(placed[:, 3:]), placed[:, :3])
-    colors = np.tile(color, (len(poses), 1))
-    return add_batch(server.scene, name, surface, poses, scales, colors, 0.8)

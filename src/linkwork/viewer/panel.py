@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,8 +72,8 @@ class RobotPanel:
         gui, actions = self._gui, self._actions
         both = gui.add_button_group("All joints", ("neutral", "random"))
         both.on_click(lambda event: actions.posture(event.target.value))
-        self.drag = gui.add_dropdown("Drag frame", (NONE, *names), initial_value=NONE)
-        self.drag.on_update(lambda _: actions.drag_frame(_named(self.drag.value)))
+        drag = gui.add_dropdown("Drag frame", (NONE, *names), initial_value=NONE)
+        self.drag = _acting(drag, lambda frame: actions.drag_frame(_named(frame)))
         self.position_only = gui.add_checkbox(
             "Position only", False, hint="the rotation does not matter"
         )
@@ -82,10 +83,9 @@ class RobotPanel:
         self._movable_base = movable_base
         self.drag_note = gui.add_html("", visible=False)
         self.show_drag(None)
-        self.base = gui.add_checkbox(
-            "Move base", False, visible=movable_base, hint="handles at the base of the robot"
-        )
-        self.base.on_update(lambda _: actions.move_base(self.base.value))
+        hint = "handles at the base of the robot"
+        base = gui.add_checkbox("Move base", False, visible=movable_base, hint=hint)
+        self.base = _acting(base, actions.move_base)
         self.loop_note = gui.add_html("", visible=False)
         self.sliders = []
         values = self._robot.slider_values()
@@ -97,8 +97,7 @@ class RobotPanel:
                 slider.shown(float(values[k])),
                 disabled=slider.upper <= slider.lower,
             )
-            handle.on_update(lambda _, k=k, handle=handle: actions.slide(k, handle.value))
-            self.sliders.append(handle)
+            self.sliders.append(_acting(handle, partial(actions.slide, k)))
 
     def _look(self) -> None:
         labels = {
@@ -120,25 +119,20 @@ class RobotPanel:
         if self._robot.simulation is not None:
             hint = "points that touch the ground, and the forces on the robot there"
             labels["contacts"] = "Contact forces", hint
-        self.looks = {
+        looks = {
             name: self._gui.add_checkbox(text, name in ("loops", "contacts"), hint=hint)
             for name, (text, hint) in labels.items()
         }
-        self.looks["opacity"] = self._gui.add_slider("Opacity", 0.0, 1.0, 0.05, 1.0)
+        looks["opacity"] = self._gui.add_slider("Opacity", 0.0, 1.0, 0.05, 1.0)
         look = self._actions.look
-        for name, handle in self.looks.items():
-            handle.on_update(lambda _, name=name, handle=handle: look(name, handle.value))
+        self.looks = {name: _acting(one, partial(look, name)) for name, one in looks.items()}
 
     def _forces(self) -> None:
         if self._movable_base:
-            links = self._robot.kd.model.link_names
-            self.support = self._gui.add_dropdown(
-                "Fixed link",
-                links,
-                initial_value=self._robot.support,
-                hint="the link that holds the robot; choose a foot of a robot that stands",
-            )
-            self.support.on_update(lambda _: self._actions.fix_link(self.support.value))
+            links, first = self._robot.kd.model.link_names, self._robot.support
+            hint = "the link that holds the robot; choose a foot of a robot that stands"
+            support = self._gui.add_dropdown("Fixed link", links, initial_value=first, hint=hint)
+            self.support = _acting(support, self._actions.fix_link)
         self._gui.add_html(_heading("Gravity compensation; % of effort limit [N m], [N]"))
         if self._robot.loops is not None:
             text = "Closed loops: by all joints with sliders; no load on joints that close loops"
@@ -147,41 +141,34 @@ class RobotPanel:
         self.summary = self._gui.add_html("")
 
     def _frame(self, names: Sequence[str]) -> None:
-        gui = self._gui
-        self.frame = gui.add_dropdown("Frame", (NONE, *names), initial_value=NONE)
-        self.frame.on_update(lambda _: self._actions.look("frame", _named(self.frame.value)))
-        self.ellipsoid = gui.add_checkbox(
-            "Ellipsoid", False, hint="manipulability: velocities for joint velocities of norm 1"
-        )
-        self.ellipsoid.on_update(
-            lambda _: self._actions.look("manipulability", self.ellipsoid.value)
-        )
+        gui, look = self._gui, self._actions.look
+        frame = gui.add_dropdown("Frame", (NONE, *names), initial_value=NONE)
+        self.frame = _acting(frame, lambda name: look("frame", _named(name)))
+        hint = "manipulability: velocities for joint velocities of norm 1"
+        ellipsoid = gui.add_checkbox("Ellipsoid", False, hint=hint)
+        self.ellipsoid = _acting(ellipsoid, partial(look, "manipulability"))
         self.frame_numbers = gui.add_html("")
 
     def _tree(self, frames: Sequence[tuple[int, str]]) -> None:
         self.triads, triad = {}, self._actions.triad
         for depth, name in frames:
             label = "\N{NO-BREAK SPACE}" * min(depth, 12) + name
-            handle = self._gui.add_checkbox(label, False)
-            handle.on_update(lambda _, name=name, handle=handle: triad(name, handle.value))
-            self.triads[name] = handle
+            self.triads[name] = _acting(self._gui.add_checkbox(label, False), partial(triad, name))
 
     def _play(self) -> None:
         gui, actions = self._gui, self._actions
         upload = gui.add_upload_button("Open a trajectory (.npy, .csv)", mime_type=".npy,.csv")
         upload.on_upload(lambda _: actions.upload(upload.value.name, upload.value.content))
         self.play_note = gui.add_html("")
-        self.play = gui.add_checkbox("Play", False, disabled=True)
-        self.play.on_update(lambda _: actions.play(self.play.value))
-        self.time = gui.add_slider("Time [s]", 0.0, 1.0, 0.01, 0.0, disabled=True)
-        self.time.on_update(lambda _: actions.seek(self.time.value))
-        self.speed = gui.add_slider("Speed", 0.1, 4.0, 0.1, 1.0)
-        self.speed.on_update(lambda _: actions.speed(self.speed.value))
+        self.play = _acting(gui.add_checkbox("Play", False, disabled=True), actions.play)
+        time = gui.add_slider("Time [s]", 0.0, 1.0, 0.01, 0.0, disabled=True)
+        self.time = _acting(time, actions.seek)
+        self.speed = _acting(gui.add_slider("Speed", 0.1, 4.0, 0.1, 1.0), actions.speed)
 
     def _simulate(self) -> None:
         gui, actions, robot = self._gui, self._actions, self._robot
-        self.run = gui.add_checkbox("Run", False, hint="from what is shown, at the clock's speed")
-        self.run.on_update(lambda _: actions.run(self.run.value))
+        hint = "from what is shown, at the clock's speed"
+        self.run = _acting(gui.add_checkbox("Run", False, hint=hint), actions.run)
         acts = {"step": actions.step, "reset": actions.reset}
         once = gui.add_button_group("Simulation", tuple(acts))
         once.on_click(lambda event: acts[event.target.value]())
@@ -280,6 +267,12 @@ def choose_robot(server: Any, folders: Mapping[str, Any]) -> None:
 
     chosen.on_update(show)
     show()
+
+
+def _acting(handle: Any, act: Callable[[Any], object]) -> Any:
+    """Call an action with each new value of a control, and return the control."""
+    handle.on_update(lambda _: act(handle.value))
+    return handle
 
 
 def _named(value: str) -> str | None:
