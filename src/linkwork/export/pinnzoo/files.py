@@ -61,8 +61,7 @@ def source_text(one: GeneratedFunction) -> str:
             "",
             one.code.text,
             *_entry(one),
-            "",
-            *_casadi_functions(one),
+            *(_defined(declared, body) for declared, body in _casadi_functions(one).items()),
             "",
         ]
     )
@@ -82,7 +81,7 @@ def header_text(one: GeneratedFunction) -> str:
     for macro, kind in (("casadi_real", _REAL), ("casadi_int", _INT)):
         lines += [f"#ifndef {macro}", f"#define {macro} {kind}", "#endif"]
     lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
-    lines += [f"{declared};" for declared in _declarations(name)]
+    lines += [f"{declared};" for declared in (_declaration(name), *_casadi_functions(one))]
     lines += [
         f"#define {name}_SZ_ARG {len(function.inputs)}",
         f"#define {name}_SZ_RES {len(function.outputs)}",
@@ -98,107 +97,69 @@ def _described(argument: Argument) -> str:
     return argument.description or " x ".join(map(str, argument.port.shape))
 
 
-def _declarations(name: str) -> list[str]:
-    """Return the declarations of CasADi's interface for a function."""
-    sizes = f"{_INT} *sz_arg, {_INT} *sz_res, {_INT} *sz_iw, {_INT} *sz_w"
-    return [
-        f"int {name}(const {_REAL} **arg, {_REAL} **res, {_INT} *iw, {_REAL} *w, int mem)",
-        f"int {name}_alloc_mem(void)",
-        f"int {name}_init_mem(int mem)",
-        f"void {name}_free_mem(int mem)",
-        f"int {name}_checkout(void)",
-        f"void {name}_release(int mem)",
-        f"void {name}_incref(void)",
-        f"void {name}_decref(void)",
-        f"{_INT} {name}_n_in(void)",
-        f"{_INT} {name}_n_out(void)",
-        f"{_REAL} {name}_default_in({_INT} i)",
-        f"const char *{name}_name_in({_INT} i)",
-        f"const char *{name}_name_out({_INT} i)",
-        f"const {_INT} *{name}_sparsity_in({_INT} i)",
-        f"const {_INT} *{name}_sparsity_out({_INT} i)",
-        f"int {name}_work({sizes})",
-        f"int {name}_work_bytes({sizes})",
-    ]
+def _declaration(name: str) -> str:
+    return f"int {name}(const {_REAL} **arg, {_REAL} **res, {_INT} *iw, {_REAL} *w, int mem)"
 
 
 def _entry(one: GeneratedFunction) -> Iterator[str]:
     """Yield the function with PinnZoo's name, which calls the one that computes."""
     name, function = name_of(one), one.function
     inputs = [f"arg[{k}] ? arg[{k}] : zeros" for k in range(len(function.inputs))]
-    several = len(function.outputs) > 1
+    outputs = [f"res[{k}]" for k in range(len(function.outputs))]
+    several = len(outputs) > 1
     work = ["work"] if one.code.work else []
+    memory = [f"{_REAL} work[{one.code.work}];"] if work else []
     if several:  # a result may not be needed, but both are computed together
         listed = ", ".join(f"const {_REAL} *in_{k}" for k in range(len(inputs)))
-        yield f"static LW_NOINLINE void {name}_one_result({listed}, {_REAL} **res)"
-        yield "{"
-        for k, output in enumerate(function.outputs):
-            yield f"  {_REAL} out_{k}[{output.port.size}];"
-        yield from _workspace(one)
+        sizes = [output.port.size for output in function.outputs]
         arguments = [f"in_{k}" for k in range(len(inputs))]
-        arguments += [f"res[{k}] ? res[{k}] : out_{k}" for k in range(len(function.outputs))]
-        yield f"  {function.name}({', '.join([*arguments, *work])});"
-        yield "}"
-        yield ""
-    yield _declarations(name)[0]
-    yield "{"
+        arguments += [f"{result} ? {result} : out_{k}" for k, result in enumerate(outputs)]
+        call = f"{function.name}({', '.join([*arguments, *work])});"
+        unused = [f"{_REAL} out_{k}[{size}];" for k, size in enumerate(sizes)]
+        head = f"static LW_NOINLINE void {name}_one_result({listed}, {_REAL} **res)"
+        yield _defined(head, [*unused, *memory, call])
     largest = max(argument.port.size for argument in function.inputs)
-    yield f"  static const {_REAL} zeros[{largest}] = {{0.0}};"
-    yield from _workspace(one)
-    yield "  (void)iw;"
-    yield "  (void)w;"
-    yield "  (void)mem;"
-    missing = [f"!res[{k}]" for k in range(len(function.outputs))]
-    yield f"  if ({' && '.join(missing)}) {{"
-    yield "    return 0;"
-    yield "  }"
+    lines = [f"static const {_REAL} zeros[{largest}] = {{0.0}};", *memory]
+    lines += ["(void)iw;", "(void)w;", "(void)mem;"]
+    missing = [f"!{result}" for result in outputs]
+    lines += [f"if ({' && '.join(missing)}) {{", "  return 0;", "}"]
     if several:
-        yield f"  if ({' || '.join(missing)}) {{"
-        yield f"    {name}_one_result({', '.join(inputs)}, res);"
-        yield "    return 0;"
-        yield "  }"
-    outputs = [f"res[{k}]" for k in range(len(function.outputs))]
-    yield f"  {function.name}({', '.join([*inputs, *outputs, *work])});"
-    yield "  return 0;"
-    yield "}"
+        call = f"  {name}_one_result({', '.join(inputs)}, res);"
+        lines += [f"if ({' || '.join(missing)}) {{", call, "  return 0;", "}"]
+    call = f"{function.name}({', '.join([*inputs, *outputs, *work])});"
+    yield _defined(_declaration(name), [*lines, call, "return 0;"])
 
 
-def _workspace(one: GeneratedFunction) -> Iterator[str]:
-    if one.code.work:
-        yield f"  {_REAL} work[{one.code.work}];"
+def _defined(declared: str, body: list[str]) -> str:
+    return "\n".join([declared, "{", *(f"  {line}" for line in body), "}", ""])
 
 
-def _casadi_functions(one: GeneratedFunction) -> Iterator[str]:
+def _casadi_functions(one: GeneratedFunction) -> dict[str, list[str]]:
+    """Return CasADi's further functions for a function: declarations, and their statements."""
     name, function = name_of(one), one.function
-    counts = f"*sz_arg = {len(function.inputs)}", f"*sz_res = {len(function.outputs)}"
-    sizes = [f"if (sz_{c.split()[0][4:]}) {c};" for c in counts]
-    sizes += ["if (sz_iw) *sz_iw = 0;", "if (sz_w) *sz_w = 0;", "return 0;"]
+    counts = {"arg": len(function.inputs), "res": len(function.outputs), "iw": 0, "w": 0}
+    sizes = [*(f"if (sz_{one}) *sz_{one} = {n};" for one, n in counts.items()), "return 0;"]
     inputs = [f'"{argument.name.removesuffix("_in")}"' for argument in function.inputs]
     outputs = [f'"{argument.name.removesuffix("_out")}"' for argument in function.outputs]
-    bodies = {
-        "_alloc_mem": ["return 0;"],
-        "_init_mem": ["(void)mem;", "return 0;"],
-        "_free_mem": ["(void)mem;"],
-        "_checkout": ["return 0;"],
-        "_release": ["(void)mem;"],
-        "_incref": [],
-        "_decref": [],
-        "_n_in": [f"return {len(function.inputs)};"],
-        "_n_out": [f"return {len(function.outputs)};"],
-        "_default_in": ["(void)i;", "return 0.0;"],
-        "_name_in": _choice(inputs),
-        "_name_out": _choice(outputs),
-        "_sparsity_in": _shapes(function.inputs),
-        "_sparsity_out": _shapes(function.outputs),
-        "_work": sizes,
-        "_work_bytes": sizes,
+    pointers = f"{_INT} *sz_arg, {_INT} *sz_res, {_INT} *sz_iw, {_INT} *sz_w"
+    return {
+        f"int {name}_alloc_mem(void)": ["return 0;"],
+        f"int {name}_init_mem(int mem)": ["(void)mem;", "return 0;"],
+        f"void {name}_free_mem(int mem)": ["(void)mem;"],
+        f"int {name}_checkout(void)": ["return 0;"],
+        f"void {name}_release(int mem)": ["(void)mem;"],
+        f"void {name}_incref(void)": [],
+        f"void {name}_decref(void)": [],
+        f"{_INT} {name}_n_in(void)": [f"return {len(function.inputs)};"],
+        f"{_INT} {name}_n_out(void)": [f"return {len(function.outputs)};"],
+        f"{_REAL} {name}_default_in({_INT} i)": ["(void)i;", "return 0.0;"],
+        f"const char *{name}_name_in({_INT} i)": _choice(inputs),
+        f"const char *{name}_name_out({_INT} i)": _choice(outputs),
+        f"const {_INT} *{name}_sparsity_in({_INT} i)": _shapes(function.inputs),
+        f"const {_INT} *{name}_sparsity_out({_INT} i)": _shapes(function.outputs),
+        f"int {name}_work({pointers})": sizes,
+        f"int {name}_work_bytes({pointers})": sizes,
     }
-    for declared, body in zip(_declarations(name)[1:], bodies.values(), strict=True):
-        yield declared
-        yield "{"
-        yield from (f"  {line}" for line in body)
-        yield "}"
-        yield ""
 
 
 def _choice(expressions: list[str]) -> list[str]:
@@ -342,11 +303,10 @@ def _vector_orders(package: PinnZooPackage) -> str:
     for name, labels in orders.items():
         lines += [f"static const char *const {name}[] = {{"]
         lines += [*(f"  {_c_string(label)}," for label in labels), "  NULL", "};", ""]
-        lines += [f"const char **get_{name}(void)", "{"]
-        lines += [f"  return (const char **){name};", "}", ""]
+        body = [f"return (const char **){name};"]
+        lines.append(_defined(f"const char **get_{name}(void)", body))
     path = _c_string(f"{package.name}/{package.name}.urdf")
-    lines += ["const char *get_urdf_path(void)", "{", f"  return {path};", "}", ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, _defined("const char *get_urdf_path(void)", [f"return {path};"])])
 
 
 def _c_string(text: str) -> str:
@@ -378,17 +338,10 @@ def _wrapper() -> str:
         if name == _KINEMATICS[0]:
             lines += ["#ifndef PINNZOO_WITHOUT_KINEMATICS"]
         inputs = [f"{one}_in" for one in input_names(name)]
-        lines += [
-            _signature(name),
-            "{",
-            f"  const double *arg[{len(inputs)}];",
-            f"  double *res[{len(outputs)}];",
-            *(f"  arg[{k}] = {one};" for k, one in enumerate(inputs)),
-            *(f"  res[{k}] = {one};" for k, one in enumerate(outputs)),
-            f"  (void){name}(arg, res, 0, 0, 0);",
-            "}",
-            "",
-        ]
+        body = [f"const double *arg[{len(inputs)}];", f"double *res[{len(outputs)}];"]
+        body += [f"arg[{k}] = {one};" for k, one in enumerate(inputs)]
+        body += [f"res[{k}] = {one};" for k, one in enumerate(outputs)]
+        lines.append(_defined(_signature(name), [*body, f"(void){name}(arg, res, 0, 0, 0);"]))
     return "\n".join([*lines, "#endif", ""])
 
 

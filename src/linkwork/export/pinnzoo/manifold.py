@@ -54,21 +54,20 @@ def times_E_transposed(q: Array, forces: Array, *, floating: bool) -> Array:
     return join([*base, forces[7:]])
 
 
-def matrix_E(q: Array, n: int, *, floating: bool) -> Array:
-    """Return E for n joints, (nq, nv)."""
+def matrix_E(x: Array, *, floating: bool) -> Array:
+    """Return E, (nq, nv), in a state x."""
     if not floating:
-        return np.eye(n)
-    wxyz = q[3:7]
-    return block_diagonal(quat.to_rotation(wxyz), quat.rate_matrix(wxyz), np.eye(n))
+        return np.eye(len(x) // 2)
+    wxyz, joints = x[3:7], np.eye(len(x) // 2 - 6)
+    return block_diagonal(quat.to_rotation(wxyz), quat.rate_matrix(wxyz), joints)
 
 
-def matrix_E_T(q: Array, n: int, *, floating: bool) -> Array:
-    """Return E_T for n joints, (nv, nq)."""
+def matrix_E_T(x: Array, *, floating: bool) -> Array:
+    """Return E_T, (nv, nq), in a state x."""
     if not floating:
-        return np.eye(n)
-    wxyz = q[3:7]
-    R = quat.to_rotation(wxyz)
-    return block_diagonal(transpose(R), quat.rate_inverse(wxyz), np.eye(n))
+        return np.eye(len(x) // 2)
+    wxyz, joints = x[3:7], np.eye(len(x) // 2 - 6)
+    return block_diagonal(transpose(quat.to_rotation(wxyz)), quat.rate_inverse(wxyz), joints)
 
 
 def block_diagonal(*blocks: Array) -> Array:

@@ -295,20 +295,24 @@ def _halves(space: StateSpace, x: Array) -> tuple[Array, Array]:
     return x[: space.nq], x[space.nq :]
 
 
+def _quantity(name: str) -> Callable[..., Any]:
+    """Return the function of a quantity of q, v and further inputs."""
+    return lambda space, x, *more: _unnormalized(space, name)(*_halves(space, x), *more)
+
+
+def _on_manifold(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of the manifold as one of a state space."""
+    return lambda space, *arrays: function(*arrays, floating=space.floating)
+
+
+_forward_dynamics = _quantity("forward_dynamics")
+_velocity_kinematics = _on_manifold(manifold.matrix_E)
+_velocity_kinematics_T = _on_manifold(manifold.matrix_E_T)
+_times_E, _times_E_T = _on_manifold(manifold.times_E), _on_manifold(manifold.times_E_T)
+
+
 def _mass_matrix(space: StateSpace, x: Array) -> Any:
     return _unnormalized(space, "mass_matrix")(_halves(space, x)[0])
-
-
-def _bias_force(space: StateSpace, x: Array) -> Any:
-    return _unnormalized(space, "bias_force")(*_halves(space, x))
-
-
-def _forward_dynamics(space: StateSpace, x: Array, tau: Array) -> Any:
-    return _unnormalized(space, "forward_dynamics")(*_halves(space, x), tau)
-
-
-def _inverse_dynamics(space: StateSpace, x: Array, v_dot: Array) -> Any:
-    return _unnormalized(space, "inverse_dynamics")(*_halves(space, x), v_dot)
 
 
 def _dynamics(space: StateSpace, x: Array, tau: Array) -> Any:
@@ -347,22 +351,6 @@ def _base_gravity_jacobian(space: StateSpace, q: Array) -> Array:
     return manifold.base_gravity_jacobian(q[3:7], np.array(space.kd.gravity))
 
 
-def _velocity_kinematics(space: StateSpace, x: Array) -> Any:
-    return manifold.matrix_E(x, space.n_joints, floating=space.floating)
-
-
-def _velocity_kinematics_T(space: StateSpace, x: Array) -> Any:
-    return manifold.matrix_E_T(x, space.n_joints, floating=space.floating)
-
-
-def _velocity_kinematics_jvp(space: StateSpace, x: Array, v: Array) -> Any:
-    return manifold.times_E(x, v, floating=space.floating)
-
-
-def _velocity_kinematics_T_jvp(space: StateSpace, x: Array, q: Array) -> Any:
-    return manifold.times_E_T(x, q, floating=space.floating)
-
-
 def _kinematics_of_q(space: StateSpace, q: Array) -> Any:
     """Positions of the bodies in the world, each followed by its orientation if requested."""
     poses = _unnormalized(space, "transforms", space.bodies)(q)
@@ -381,22 +369,13 @@ def _kinematics(space: StateSpace, x: Array) -> Any:
 
 def _kinematics_velocity(space: StateSpace, x: Array) -> Any:
     q, v = _halves(space, x)
-    q_dot = manifold.times_E(q, v, floating=space.floating)
-    return space.kernel("kinematics_of_q").jvp("q")(q, q_dot)
+    return space.kernel("kinematics_of_q").jvp("q")(q, _times_E(space, q, v))
 
 
 def _kinematics_force(space: StateSpace, x: Array, force: Array) -> Any:
     q = _halves(space, x)[0]
     of_q = space.kernel("kinematics_of_q").vjp("q")(q, force)
     return manifold.times_E_transposed(q, of_q, floating=space.floating)
-
-
-def _state_error(space: StateSpace, x: Array, x0: Array) -> Any:
-    return manifold.state_error(x, x0, floating=space.floating)
-
-
-def _apply_delta_x(space: StateSpace, x: Array, delta_x: Array) -> Any:
-    return manifold.apply_delta_x(x, delta_x, floating=space.floating)
 
 
 def _error_jacobian(space: StateSpace, x: Array) -> Any:
@@ -408,13 +387,12 @@ def _error_jacobian_T(space: StateSpace, x: Array) -> Any:
 
 
 def _error_jacobian_jvp(space: StateSpace, x: Array, delta_x: Array) -> Any:
-    dq, dv = delta_x[: space.nv], delta_x[space.nv :]
-    return join([manifold.times_E(x, dq, floating=space.floating), dv])
+    return join([_times_E(space, x, delta_x[: space.nv]), delta_x[space.nv :]])
 
 
 def _error_jacobian_T_jvp(space: StateSpace, x: Array, x2: Array) -> Any:
     q2, v2 = _halves(space, x2)
-    return join([manifold.times_E_T(x, q2, floating=space.floating), v2])
+    return join([_times_E_T(space, x, q2), v2])
 
 
 _INPUTS = {  # lengths by name
@@ -427,23 +405,23 @@ _INPUTS = {  # lengths by name
 _COMPUTED: dict[str, tuple[str, str, Callable[..., Any]]] = {
     # by name: the inputs, the shapes of the outputs, and the function that computes them
     "M_func": ("x", "nv nv", _mass_matrix),
-    "C_func": ("x", "nv", _bias_force),
+    "C_func": ("x", "nv", _quantity("bias_force")),
     "forward_dynamics": ("x tau", "nv", _forward_dynamics),
     "forward_dynamics_deriv": ("x tau", "nv nx, nv nv", _forward_dynamics_deriv),
-    "inverse_dynamics": ("x v_dot", "nv", _inverse_dynamics),
+    "inverse_dynamics": ("x v_dot", "nv", _quantity("inverse_dynamics")),
     "inverse_dynamics_deriv": ("x v_dot", "nv nx, nv nv", _inverse_dynamics_deriv),
     "dynamics": ("x tau", "2nv", _dynamics),
     "dynamics_deriv": ("x tau", "2nv nx, 2nv nv", _dynamics_deriv),
     "velocity_kinematics": ("x", "nq nv", _velocity_kinematics),
     "velocity_kinematics_T": ("x", "nv nq", _velocity_kinematics_T),
-    "velocity_kinematics_jvp": ("x v", "nq", _velocity_kinematics_jvp),
-    "velocity_kinematics_T_jvp": ("x q", "nv", _velocity_kinematics_T_jvp),
+    "velocity_kinematics_jvp": ("x v", "nq", _times_E),
+    "velocity_kinematics_T_jvp": ("x q", "nv", _times_E_T),
     "kinematics_of_q": ("q", "size", _kinematics_of_q),
     "kinematics": ("x", "size", _kinematics),
     "kinematics_velocity": ("x", "size", _kinematics_velocity),
     "kinematics_force": ("x force", "nv", _kinematics_force),
-    "state_error": ("x x0", "2nv", _state_error),
-    "apply_delta_x": ("x delta_x", "nx", _apply_delta_x),
+    "state_error": ("x x0", "2nv", _on_manifold(manifold.state_error)),
+    "apply_delta_x": ("x delta_x", "nx", _on_manifold(manifold.apply_delta_x)),
     "error_jacobian": ("x", "nx 2nv", _error_jacobian),
     "error_jacobian_T": ("x", "2nv nx", _error_jacobian_T),
     "error_jacobian_jvp": ("x delta_x", "nx", _error_jacobian_jvp),
