@@ -16,7 +16,7 @@ def test_export_writes_and_prints_its_checks(tmp_path):
 
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert lines[0] == f"{tmp_path / 'new'}: 7 files"
+    assert lines[0] == f"{tmp_path / 'new'}: 6 files"
     assert lines[1].split()[:2] == ["function", "operations"]
     names = [line.split()[0] for line in lines[3:-1]]
     assert names == ["cart_mass_matrix", "cart_jacobian_pole", "cart_bias_force"]

@@ -82,7 +82,7 @@ def test_linkwork_uses_the_sources():
     made_of_users_calls = {
         *("idyntree", "pinocchio/conventions.py", "pinnzoo/functions.py"),
         *("adam/core.py", "adam/casadi.py", "workcell/dynamics/loads.py"),
-        "envs/quadruped.py",
+        *("envs/quadruped.py", "envs/humanoid.py"),  # pages that users copy
     }
     public = re.compile(r"from linkwork\.spatial import")
     for path in PACKAGE.rglob("*.py"):
