@@ -20,7 +20,6 @@ from typing import Literal, TypeAlias, get_args
 
 from linkwork.engine.cached_property import cached_property
 from linkwork.errors import (
-    ArgumentError,
     Finding,
     ModelError,
     ParseError,
@@ -37,6 +36,7 @@ from linkwork.io.xml.elements import Part, Report, report_xacro
 from linkwork.model.configurations import Configuration, position_problem
 from linkwork.model.graph import Visit, cycles, walk
 from linkwork.model.model import Model
+from linkwork.model.numbers import argument
 from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY, Pose
 
@@ -161,8 +161,7 @@ def load_srdf(
         LinkworkWarning: one for the file, with all names that the model does not have, and
             everything else that is doubtful.
     """
-    if not isinstance(model, Model):
-        raise ArgumentError(f"model: expected a Model, got {shown(model)}")
+    argument(model, Model, "model")
     srdf, findings = read_srdf(read_source(source), model, xacro_args, package_dirs)
     warnings = [finding for finding in findings if finding.severity == "warning"]
     if srdf is None or (strict and warnings):

@@ -8,7 +8,7 @@ everything that is not a real number is rejected.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Real
 from typing import Any, TypeAlias, TypeVar
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.engine.symbolic.arrays import Array, is_masked
-from linkwork.errors import model_error, shown
+from linkwork.errors import ArgumentError, model_error, shown
 
 T = TypeVar("T")
 Triple: TypeAlias = tuple[float, float, float]
@@ -98,12 +98,26 @@ def as_floats(values: ArrayLike, what: str) -> Array:
     raise model_error(f"{what}: expected numbers, got {shown(values)}")
 
 
-def instance(value: Any, kind: type[T], what: str) -> T:
-    """Return an object of a type; raise if it has another type."""
+def instance(
+    value: Any, kind: type[T], what: str, error: Callable[[str], Exception] = model_error
+) -> T:
+    """Return an object of a type; raise if it has another type.
+
+    Args:
+        value: the object.
+        kind: the type.
+        what: its name, for the message.
+        error: the error that is raised, with the message.
+    """
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIOU" else "a"
-        raise model_error(f"{what}: expected {article} {kind.__name__}, got {shown(value)}")
+        raise error(f"{what}: expected {article} {kind.__name__}, got {shown(value)}")
     return value
+
+
+def argument(value: Any, kind: type[T], name: str) -> T:
+    """Return an argument of a type; raise an `ArgumentError` if it has another type."""
+    return instance(value, kind, name, ArgumentError)
 
 
 def text(value: object, what: str) -> str:

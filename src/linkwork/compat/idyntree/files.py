@@ -32,6 +32,7 @@ from linkwork.io.load import load
 from linkwork.io.urdf.writer import extension_findings, robot_element
 from linkwork.io.writing import document_text, expressible
 from linkwork.model.graph import walk
+from linkwork.model.numbers import argument
 from linkwork.model.parts import Frame, Joint, Link, unit_vector
 from linkwork.model.pose import IDENTITY, Pose, composed, inverted
 from linkwork.model.reduce import rerooted
@@ -68,9 +69,7 @@ class ModelLoader(Partial):
 
     def setParsingOptions(self, options: ModelParserOptions) -> None:
         """Set the options."""
-        if not isinstance(options, ModelParserOptions):
-            raise ArgumentError(f"options: expected ModelParserOptions, got {shown(options)}")
-        self._options = replace(options)
+        self._options = replace(argument(options, ModelParserOptions, "options"))
 
     def isValid(self) -> bool:
         """Return whether there is a robot."""
@@ -136,10 +135,9 @@ class ModelLoader(Partial):
         filetype: str = "",
     ) -> bool:
         """Copy a robot, with only some of its joints; see `reduced_model`."""
-        if not isinstance(fullModel, Model):
-            raise ArgumentError(f"fullModel: expected a Model, got {shown(fullModel)}")
+        full = argument(fullModel, Model, "fullModel")
         positions, _ = _positions_and_packages(removedJointPositions, filetype, ())
-        return createReducedModel(fullModel, consideredJoints, self._model, positions)
+        return createReducedModel(full, consideredJoints, self._model, positions)
 
     def _loaded(
         self, source: str | bytes | PathLike[str], packages: Iterable[str]
@@ -227,9 +225,7 @@ class ModelExporter(Partial):
 
     def init(self, model: Model, options: ModelExporterOptions | None = None) -> bool:
         """Set a robot, and optionally options."""
-        if not isinstance(model, Model):
-            raise ArgumentError(f"model: expected a Model, got {shown(model)}")
-        self._model = model.copy()
+        self._model = argument(model, Model, "model").copy()
         if options is not None:
             self.setExportingOptions(options)
         return True
@@ -240,9 +236,7 @@ class ModelExporter(Partial):
 
     def setExportingOptions(self, options: ModelExporterOptions) -> None:
         """Set the options."""
-        if not isinstance(options, ModelExporterOptions):
-            raise ArgumentError(f"options: expected ModelExporterOptions, got {shown(options)}")
-        self._options = replace(options)
+        self._options = replace(argument(options, ModelExporterOptions, "options"))
 
     def isValid(self) -> bool:
         """Return whether there is a robot."""

@@ -27,6 +27,7 @@ from linkwork.errors import ArgumentError, LinkworkError, ShapeError, shown
 from linkwork.inverse_kinematics.ik import IkResult, ik
 from linkwork.kindyn import KinDyn
 from linkwork.model.layout import BASE_NQ, Layout
+from linkwork.model.numbers import argument
 from linkwork.model.pose import as_floats
 from linkwork.spatial import quat
 
@@ -101,9 +102,7 @@ class InverseKinematics(Partial):
     @success
     def setModel(self, model: Model, consideredJoints: Sequence[str] = ()) -> None:
         """Set a robot; if joints are listed, the others do not move."""
-        if not isinstance(model, Model):
-            raise ArgumentError(f"model: expected a Model, got {shown(model)}")
-        moving = [joint.name for joint in model.robot.joints if joint.nq]
+        moving = [joint.name for joint in argument(model, Model, "model").robot.joints if joint.nq]
         considered = [model.robot.joint(name).name for name in consideredJoints]
         self._considered = [name for name in considered if name in moving] or moving
         self._full = model.copy()

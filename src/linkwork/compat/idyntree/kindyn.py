@@ -49,11 +49,11 @@ from linkwork.errors import (
     ModelError,
     ShapeError,
     ValueRangeError,
-    shown,
 )
 from linkwork.kindyn import KinDyn
 from linkwork.mechanics.base import Representation
 from linkwork.model.layout import Layout
+from linkwork.model.numbers import argument
 from linkwork.model.pose import as_floats, as_pose
 from linkwork.spatial import motion, quat, se3, so3
 
@@ -85,9 +85,7 @@ class KinDynComputations(Partial):
     @success
     def loadRobotModel(self, model: Model) -> None:
         """Copy a robot; the state is reset, and the base is the default one."""
-        if not isinstance(model, Model):
-            raise ArgumentError(f"model: expected a Model, got {shown(model)}")
-        base = model.link_name(model.getDefaultBaseLink())
+        base = argument(model, Model, "model").link_name(model.getDefaultBaseLink())
         zero = Layout(model.robot, floating=False).zero()
         self._model.copy_from(model)
         self._base, self._computations, self._acceleration = base, {}, None

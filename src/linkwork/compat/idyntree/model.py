@@ -33,6 +33,7 @@ from linkwork.errors import (
 )
 from linkwork.model import parts
 from linkwork.model.inertia import from_parameters
+from linkwork.model.numbers import argument
 from linkwork.model.pose import as_floats, as_pose
 
 
@@ -185,8 +186,7 @@ class Model(ModelRecords):
         Raises:
             ModelError: a link or frame of this name exists already.
         """
-        if not isinstance(link, Link):
-            raise ArgumentError(f"link: expected a Link, got {shown(link)}")
+        argument(link, Link, "link")
         self._check_new("link", name, self._frame_names())
         inertia = from_parameters(link.getInertia().asVector().toNumPy())
         self._links.append(parts.Link(name=name, inertia=inertia))
@@ -214,7 +214,7 @@ class Model(ModelRecords):
             message = f"addJoint: expected 2 or 4 arguments, got {len(names_and_joint)}"
             raise ArgumentError(message)
         name, joint = names_and_joint
-        _check_joint(joint)
+        argument(joint, IJoint, "joint")
         links = self._link_names()
         ends = (joint.getFirstAttachedLink(), joint.getSecondAttachedLink())
         for end in ends:
@@ -232,7 +232,7 @@ class Model(ModelRecords):
         Returns:
             The index of the joint.
         """
-        _check_joint(joint)
+        argument(joint, IJoint, "joint")
         self.link_index(existingLink)  # raises if it does not exist
         self._check_new("joint", jointName, self._joint_names())
         self.addLink(newLinkName, newLink)
@@ -284,7 +284,7 @@ class Model(ModelRecords):
             self.set_link_record(index, record)
 
     def _add_joint(self, name: str, joint: IJoint, first: str, second: str) -> int:
-        _check_joint(joint)
+        argument(joint, IJoint, "joint")
         self.link_index(first)  # raises if it does not exist
         self.link_index(second)
         self._check_new("joint", name, self._joint_names())
@@ -300,8 +300,3 @@ class Model(ModelRecords):
     def _frame(self, index: int) -> parts.Frame:
         name, additional = self.frame_name(index), as_index(index) - len(self._links)
         return self._frames[additional] if additional >= 0 else parts.Frame(name=name, link=name)
-
-
-def _check_joint(joint: object) -> None:
-    if not isinstance(joint, IJoint):
-        raise ArgumentError(f"joint: expected an IJoint, got {shown(joint)}")

@@ -23,9 +23,10 @@ from linkwork.compat.idyntree.geometry import Position, Rotation, Transform
 from linkwork.compat.idyntree.model import Model
 from linkwork.compat.idyntree.records import name_at
 from linkwork.compat.page import Arrow, Page
-from linkwork.errors import ArgumentError, ShapeError, shown
+from linkwork.errors import ShapeError, shown
 from linkwork.kindyn import KinDyn
 from linkwork.model.geometry import Box, Cylinder, Geometry, Material, Shape, Sphere
+from linkwork.model.numbers import argument
 from linkwork.model.pose import as_floats, as_pose
 from linkwork.viewer.viewer import Viewer
 
@@ -53,10 +54,9 @@ class OnPage:
         self._page.close()
 
     def _add(self, name: str, model: Model, base: str | None = None) -> bool:
-        if not isinstance(model, Model):
-            raise ArgumentError(f"model: expected a Model, got {shown(model)}")
+        robot = argument(model, Model, "model").robot
         index = model.getDefaultBaseLink() if base is None else model.link_index(base)
-        self._page.add(name, KinDyn(model.robot, model.link_name(index), floating=True))
+        self._page.add(name, KinDyn(robot, model.link_name(index), floating=True))
         return True
 
 

@@ -26,8 +26,8 @@ from linkwork.engine.symbolic.arrays import (
     sin,
     transpose,
 )
-from linkwork.errors import ArgumentError, shown
 from linkwork.kindyn import KinDyn
+from linkwork.model.numbers import argument
 from linkwork.spatial import motion, quat, se3
 
 REFERENCE_FRAMES: Mapping[str, str] = {
@@ -54,8 +54,7 @@ class Conventions:
     pin_model: Any = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kd, KinDyn):
-            raise ArgumentError(f"kd: expected a KinDyn, got {shown(self.kd)}")
+        argument(self.kd, KinDyn, "kd")
         _ = self.slices  # raises here if the models do not match
 
     @cached_property

@@ -8,6 +8,7 @@ from linkwork.compat.robwork.containers import FramePairVector, StdVector
 from linkwork.compat.robwork.frames import Frame, PointerMethods, State
 from linkwork.compat.robwork.workcell import WorkCell
 from linkwork.errors import ArgumentError, shown
+from linkwork.model.numbers import argument
 
 if TYPE_CHECKING:
     from linkwork.collision.exact.queries import Meshes
@@ -88,9 +89,7 @@ class CollisionDetector(PointerMethods):
             workcell: the workcell.
             strategy: the algorithm; by default, a mesh stands for its triangles, as in RobWork.
         """
-        if not isinstance(workcell, WorkCell):
-            raise ArgumentError(f"CollisionDetector: expected a WorkCell, got {shown(workcell)}")
-        self._structure = workcell.getStateStructure()
+        self._structure = argument(workcell, WorkCell, "CollisionDetector").getStateStructure()
         self._strategy = strategy or CollisionStrategy()
 
     @staticmethod

@@ -18,6 +18,7 @@ import numpy as np
 from linkwork.compat.robwork.containers import PropertyMap
 from linkwork.compat.robwork.transforms import Transform3D
 from linkwork.errors import ArgumentError, StateError, model_error, shown
+from linkwork.model.numbers import argument
 from linkwork.model.pose import as_pose
 from linkwork.workcell.cell.frames import WORLD, CellFrame
 from linkwork.workcell.state.state import State as CellState
@@ -462,9 +463,7 @@ class StateStructure:
 
     def checked(self, state: State) -> CellState:
         """Return the value of a state; raise if it does not belong to this structure."""
-        if not isinstance(state, State):
-            raise ArgumentError(f"state: expected a State, got {shown(state)}")
-        if state.value.layout.digest != self.cell.layout.digest:
+        if argument(state, State, "state").value.layout.digest != self.cell.layout.digest:
             if state.getStateStructure() is self:
                 raise StateError(
                     "the state is older than the last change of the frames; "
@@ -476,6 +475,4 @@ class StateStructure:
 
 def structure_of(state: State) -> StateStructure:
     """Return the structure of a state; raise if it is not a state."""
-    if not isinstance(state, State):
-        raise ArgumentError(f"state: expected a State, got {shown(state)}")
-    return state.getStateStructure()
+    return argument(state, State, "state").getStateStructure()

@@ -31,6 +31,7 @@ from linkwork.compat.robwork.joints import (
     Joint,
 )
 from linkwork.errors import ArgumentError, model_error, shown
+from linkwork.model.numbers import argument
 from linkwork.workcell.files.load import load_workcell
 from linkwork.workcell.workcell import WorkCell as Cell
 
@@ -163,9 +164,7 @@ class WorkCell(PointerMethods):
 
     def addDevice(self, device: Device) -> None:
         """Add a device with frames of this workcell."""
-        if not isinstance(device, Device):
-            raise ArgumentError(f"addDevice: expected a Device, got {shown(device)}")
-        element = f"device {device.getName()!r}"
+        element = f"device {argument(device, Device, 'addDevice').getName()!r}"
         if device.structure is not self._structure:
             raise model_error("the device belongs to another workcell", element)
         if self.findDevice(device.getName()):

@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.errors import ArgumentError, Finding, listed, model_error, shown
+from linkwork.errors import Finding, listed, model_error
 from linkwork.io.formats import Conversion
 from linkwork.io.mjcf.package import rejection
 from linkwork.io.mjcf.writer_parts import (
@@ -62,6 +62,7 @@ from linkwork.io.xml.documents import source_parse_error
 from linkwork.model.graph import Visit, closing_edges, closing_joints, opened, walk
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
+from linkwork.model.numbers import argument
 from linkwork.model.parts import Constraint, Joint, resolved_followers
 from linkwork.model.pose import IDENTITY, Pose, composed, inverted
 
@@ -124,9 +125,7 @@ def convert_mjcf(model: Model, *, floating: bool | None = None, meshes: bool = T
 
 def write_mjcf(model: Model, *, floating: bool | None = None, meshes: bool = True) -> Conversion:
     """Write a robot as `dump_mjcf` does, but return the findings instead of warning."""
-    if not isinstance(model, Model):
-        raise ArgumentError(f"model: expected a Model, got {shown(model)}")
-    writer = MjcfWriter(model, floating, meshes)
+    writer = MjcfWriter(argument(model, Model, "model"), floating, meshes)
     writer.write()
     return Conversion(document_text(writer.top), tuple(writer.findings))
 

@@ -79,11 +79,6 @@ class SdfReport(Report):
         self.unread_models: set[str] = set()  # included models that could not be read
         self.extend(document.findings)
 
-    def add_file(self, file: str, document: Document) -> None:
-        """Add the findings about the XML of a file, and use its lines for its elements."""
-        self.add_lines(file, document.lines)
-        self.extend(document.findings)
-
 
 class SdfPart(Part):
     """An element of an SDF file."""

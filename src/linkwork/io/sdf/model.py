@@ -186,16 +186,10 @@ def _parse(part: SdfPart, path: Path) -> SdfPart | None:
     """Return the `<sdf>` element of a file; None after an error."""
     document = part.report.documents.get(path)
     if document is None:
-        try:
-            source = read_source(path)
-            document = part.report.documents[path] = parse_xml(source)
-        except SourceError as error:
-            part.error(f"cannot include {shown_path(path)}: {error}")
+        document = part.included(path, f"cannot include {shown_path(path)}")
+        if document is None:
             return None
-        except ParseError as error:
-            part.report.extend(error.findings)
-            return None
-        part.report.add_file(source.name, document)
+        part.report.documents[path] = document
     root = SdfPart(document.root, "", part.report)
     if root.tag == "robot":
         hint = f"convert it first: linkwork convert {path.name} {path.with_suffix('.sdf').name}"

@@ -218,12 +218,7 @@ def read_material(part: SdfPart) -> Material | None:
         return None
     words = len(color.text().split())
     numbers = color.numbers_in(color.text(), "", 3 if words == 3 else 4)
-    if numbers is None:
-        return None
-    if not all(0 <= number <= 1 for number in numbers):
-        color.warning(f"color {list(numbers)} has values outside of 0 to 1")
-    r, g, b, *alpha = numbers
-    return Material(rgba=(r, g, b, alpha[0] if alpha else 1.0))
+    return Material(rgba=color.rgba(numbers)) if numbers else None
 
 
 def _mesh(part: SdfPart, file: SdfFile) -> Mesh:

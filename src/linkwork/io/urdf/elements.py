@@ -128,14 +128,8 @@ def read_material(part: Part, materials: Mapping[str, Material]) -> Material:
         if name not in materials:
             part.note(f"material {shown(name)} is not defined")
         return materials.get(name, Material(name))
-    rgba = color.numbers("rgba", 4) if color else None
-    if color and rgba and not all(0 <= number <= 1 for number in rgba):
-        color.warning(f"color rgba: {list(rgba)} has values outside of 0 to 1")
-    return Material(
-        name,
-        rgba=None if rgba is None else (rgba[0], rgba[1], rgba[2], rgba[3]),
-        texture=(texture.attribute("filename") or None) if texture else None,
-    )
+    rgba = color.rgba(color.numbers("rgba", 4), "rgba") if color else None
+    return Material(name, rgba, (texture.attribute("filename") or None) if texture else None)
 
 
 def _mesh(part: Part, meshes: MeshFinder) -> Mesh:

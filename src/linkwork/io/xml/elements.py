@@ -11,20 +11,30 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from linkwork.errors import (
     MOST_LISTED,
     Finding,
     ModelError,
+    ParseError,
     Severity,
+    SourceError,
     SourceLocation,
     Topic,
     listed,
     nearest,
     shown,
 )
-from linkwork.io.xml.documents import namespace_of, tag_of
+from linkwork.io.xml.documents import (
+    Document,
+    Source,
+    namespace_of,
+    parse_xml,
+    read_source,
+    tag_of,
+)
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Sphere
 from linkwork.model.inertia import NO_INERTIA, Inertia, Six, moved
 from linkwork.model.parts import unit_vector
@@ -41,6 +51,8 @@ LARGEST = 1e60
 # ones are rounded unit vectors, such as 0.707 0.707 0.
 UNIT_NOTICE = 1e-3
 P = TypeVar("P", bound="Part")
+T = TypeVar("T")
+D = TypeVar("D")
 # The sizes of shapes in URDF and SDF, which have the names of the fields, and how many numbers each
 # size has. An element has the name of the class.
 SIZES: dict[type[Geometry], dict[str, int]] = {
@@ -309,12 +321,56 @@ class Part:
                 message = f"text {shown(text.strip())} in <{self.tag}> is ignored"
                 self.report.add("warning", before, self.owner, message)
 
-    def unit_axis(self, xyz: Triple, default: Triple) -> Triple:
-        """Return an axis scaled to length 1; the default after an error."""
+    def build(
+        self, default: D, create: Callable[..., T], *values: object, **fields: object
+    ) -> T | D:
+        """Call a function that may raise a `ModelError`; it becomes an error of the element.
+
+        Args:
+            default: the result after an error.
+            create: the function.
+            values, fields: its arguments.
+        """
         try:
-            axis = unit_vector(xyz)
+            return create(*values, **fields)
         except ModelError as error:
             self.error(error.findings[0].text)
+            return default
+
+    def included(
+        self, path: Path, problem: str, parse: Callable[[Source], Document] = parse_xml
+    ) -> Document | None:
+        """Parse a further file, and add its lines and findings; None after an error.
+
+        Args:
+            path: the file.
+            problem: the start of the message if it cannot be read.
+            parse: the function that parses it.
+        """
+        try:
+            document = parse(read_source(path))
+        except SourceError as error:
+            self.error(f"{problem}: {error}")
+        except ParseError as error:
+            self.report.extend(error.findings)
+        else:
+            self.report.add_lines(str(path), document.lines)
+            self.report.extend(document.findings)
+            return document
+        return None
+
+    def rgba(self, numbers: Sequence[float], label: str = "") -> tuple[float, float, float, float]:
+        """Return a color, which is opaque by default; warn about values outside of 0 to 1."""
+        if not all(0 <= number <= 1 for number in numbers):
+            subject = f"{self.tag} {label}".strip()
+            self.warning(f"{subject}: {list(numbers)} has values outside of 0 to 1")
+        r, g, b, alpha = (*numbers, 1.0)[:4]
+        return (r, g, b, alpha)
+
+    def unit_axis(self, xyz: Triple, default: Triple) -> Triple:
+        """Return an axis scaled to length 1; the default after an error."""
+        axis = self.build(None, unit_vector, xyz)
+        if axis is None:
             return default
         length = math.hypot(*xyz)
         if abs(length - 1) > UNIT_NOTICE:
@@ -329,11 +385,7 @@ class Part:
             com: pose of the center of mass in the link.
             errors: number of errors before the values were read.
         """
-        try:
-            about_com = Inertia(mass, (0.0, 0.0, 0.0), moments)
-        except ModelError as error:
-            self.error(error.findings[0].text)
-            return NO_INERTIA
+        about_com = self.build(NO_INERTIA, Inertia, mass, (0.0, 0.0, 0.0), moments)
         if self.report.n_errors > errors:
             return NO_INERTIA
         if com.rpy == (0.0, 0.0, 0.0):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from linkwork.errors import MOST_FINDINGS, ModelError, nearest, shown
+from linkwork.errors import MOST_FINDINGS, nearest, shown
 from linkwork.model.graph import cycles, joined
 from linkwork.model.pose import IDENTITY
 from linkwork.workcell.cell.devices import DeviceSpec
@@ -59,11 +59,7 @@ class DeferredChange:
 
     def applied(self, frame: CellFrame) -> CellFrame:
         """Return the changed frame; the original frame after an error, which is reported."""
-        try:
-            return self.apply(frame)
-        except ModelError as error:
-            self.part.error(error.findings[0].text)
-            return frame
+        return self.part.build(frame, self.apply, frame)
 
 
 @dataclass(slots=True)
@@ -96,10 +92,8 @@ class Collected:
             return name
         if part.tag == "DHJoint":
             self._check_dh_type(part)
-        try:
-            frames = read_frame(part, name)
-        except ModelError as error:
-            part.error(error.findings[0].text)
+        frames = part.build(None, read_frame, part, name)
+        if frames is None:
             return None
         for frame in frames:
             self.add(Pending(frame, part, scope, ref, default))

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from linkwork.errors import ModelError, ParseError, SourceError, nearest, shown
+from linkwork.errors import ParseError, SourceError, nearest, shown
 from linkwork.io.load import read as read_robot
 from linkwork.io.urdf.elements import read_link, read_origin
 from linkwork.io.writing import format_numbers
@@ -176,18 +176,9 @@ def read_motion(part: Part) -> Motion | None:
     origin, attributes = read_origin(part), read_attributes(part, Motion)
     if part.report.n_errors > errors:
         return None
-    try:
-        return Motion(
-            kind=kind,
-            axis=unit_vector(axis),
-            joint_H_frame=origin,
-            limits=Limits(**bounds),
-            depends=mimic,
-            **attributes,
-        )
-    except ModelError as error:
-        part.error(error.findings[0].text)
-        return None
+    direction, limits = part.build(axis, unit_vector, axis), part.build(None, Limits, **bounds)
+    fields = {"axis": direction, "joint_H_frame": origin, "limits": limits, "depends": mimic}
+    return part.build(None, Motion, kind=kind, **fields, **attributes) if limits else None
 
 
 class PlacedRobot(NamedTuple):
@@ -289,11 +280,7 @@ def read_linkwork_device(part: CellPart, name: str) -> DeviceSpec | None:
         "mobile": (*of, *sizes),
     }
     ends = named["End"] if kind == "tree" else end
-    try:
-        return DEVICE_KINDS[kind](name, base, ends, *more.get(kind, ()))
-    except ModelError as error:
-        part.error(error.findings[0].text)
-        return None
+    return part.build(None, DEVICE_KINDS[kind], name, base, ends, *more.get(kind, ()))
 
 
 _READERS: dict[str, Callable[[CellPart, CellMeshes], Change]] = {

@@ -20,13 +20,14 @@ import os.path
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
-from linkwork.errors import ParseError, SourceError, nearest, shown
+from linkwork.errors import nearest, shown
 from linkwork.io.folders import AllowedFolders, Folders
 from linkwork.io.meshes import MeshFinder
-from linkwork.io.xml.documents import Source, parse_xml, read_source
+from linkwork.io.xml.documents import Source, parse_xml
 from linkwork.model.geometry import Box, Cylinder, Geometry, Material, Mesh, Shape, Sphere
 from linkwork.workcell.cell.frames import CellFrame
 from linkwork.workcell.files.elements import CellPart, Scope, full_name, lookup, read_pose
@@ -130,11 +131,7 @@ def _read_color(part: CellPart) -> Material | None:
         return None
     text = color.content()
     rgb = color.numbers_in(text, "", 4 if len(text.split()) == 4 else 3)
-    if rgb is None:
-        return None
-    if not all(0 <= number <= 1 for number in rgb):
-        color.warning(f"RGB: {list(rgb)} has values outside of 0 to 1")
-    return Material(rgba=(rgb[0], rgb[1], rgb[2], (*rgb, 1.0)[3]))
+    return Material(rgba=color.rgba(rgb)) if rgb else None
 
 
 def _read_geometry(part: CellPart, meshes: CellMeshes) -> Geometry | None:
@@ -175,16 +172,10 @@ def read_setup(part: CellPart, meshes: CellMeshes) -> CellPart | None:
         part.report.ignore(part.element, f"<{part.tag}> {reason}")
         return None
     path = Path(lookup.path)
-    try:
-        document = parse_xml(read_source(path), any_end_tag=True)
-    except SourceError as error:
-        part.error(f"cannot read {shown(name)}: {error}")
+    parse = partial(parse_xml, any_end_tag=True)
+    document = part.included(path, f"cannot read {shown(name)}", parse)
+    if document is None:
         return None
-    except ParseError as error:
-        part.report.extend(error.findings)
-        return None
-    part.report.add_lines(str(path), document.lines)
-    part.report.extend(document.findings)
     inner = CellPart(document.root, part.owner, part.report)
     if inner.tag != part.tag:
         inner.error(f"expected <{part.tag}> as the root, got <{inner.tag.lstrip(':')}>")

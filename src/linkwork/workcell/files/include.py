@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from linkwork.errors import ParseError, SourceError, nearest, shown
+from linkwork.errors import ParseError, nearest, shown
 from linkwork.io.folders import AllowedFolders
-from linkwork.io.xml.documents import Document, Source, parse_xml, read_source, shown_path, tag_of
+from linkwork.io.xml.documents import Document, Source, parse_xml, shown_path, tag_of
 from linkwork.workcell.files.elements import CellPart, CellReport
 
 if TYPE_CHECKING:
@@ -185,29 +185,20 @@ def _included(
     if expansion.n_files > MAX_FILES:
         expansion.abort(element, f"the cell includes more than {MAX_FILES} files")
         return None
-    document = _fragment(part, path)
+    document = part.included(path, f"cannot include {shown(part.attribute('file'))}", _fragment)
     if document is None:
         return None
-    expansion.report.add_lines(str(path), document.lines)
-    expansion.report.extend(document.findings)
     inner = _Scope(path.parent, (*scope.files, path), depth=scope.depth)
     return (document.root, inner) if expansion.grow(document.root) else None
 
 
-def _fragment(part: CellPart, path: Path) -> Document | None:
+def _fragment(source: Source) -> Document:
     """Parse a file that may have several root elements, into one holder."""
-    try:
-        source = read_source(path)
-        declared = _DECLARATION.match(source.text)
-        start = declared.end() if declared else 0
-        body = "\n" * source.text.count("\n", 0, start) + source.text[start:]
-        wrapped = Source(source.name, f"<Included>{body}</Included>", path)
-        return parse_xml(wrapped, any_end_tag=True)
-    except SourceError as error:
-        part.error(f"cannot include {shown(part.attribute('file'))}: {error}")
-    except ParseError as error:
-        part.report.extend(error.findings)
-    return None
+    declared = _DECLARATION.match(source.text)
+    start = declared.end() if declared else 0
+    body = "\n" * source.text.count("\n", 0, start) + source.text[start:]
+    wrapped = Source(source.name, f"<Included>{body}</Included>", source.path)
+    return parse_xml(wrapped, any_end_tag=True)
 
 
 def allowed_file(

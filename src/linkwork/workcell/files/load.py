@@ -14,7 +14,6 @@ from os import PathLike
 from pathlib import Path
 
 from linkwork.errors import (
-    ArgumentError,
     Finding,
     LinkworkError,
     MissingFileError,
@@ -33,6 +32,7 @@ from linkwork.io.urdf.writer import in_workcell_form
 from linkwork.io.writing import write_text
 from linkwork.io.xml.documents import Source, format_of, read_source
 from linkwork.model.check import check
+from linkwork.model.numbers import argument
 from linkwork.model.parts import WORLD as WORLD_LINK
 from linkwork.workcell.cell.frames import WORLD
 from linkwork.workcell.cell.robots import Placement, place_robot
@@ -114,9 +114,7 @@ def dump_workcell(
     Warns:
         LinkworkWarning: joints that RobWork cannot read.
     """
-    if not isinstance(cell, WorkCell):
-        raise ArgumentError(f"cell: expected a WorkCell, got {shown(cell)}")
-    text, joints, elements = checked_output(cell)
+    text, joints, elements = checked_output(argument(cell, WorkCell, "cell"))
     if robwork and (joints or elements):
         errors = [replace(finding, severity="error") for finding in (*joints, *elements)]
         raise ModelError(errors)
