@@ -53,7 +53,7 @@ def with_shape_inertias(
             continue
         try:
             total, warnings = _total(shapes, density)
-        except (_NoVolumeError, ModelError) as error:
+        except (NoVolumeError, ModelError) as error:
             text = error.findings[0].text if isinstance(error, ModelError) else str(error)
             text = f"no inertia from shapes: {text}"
             findings.append(Finding("error", f"link {link.name!r}", text, link.location))
@@ -70,7 +70,7 @@ def with_shape_inertias(
     return replace(model, links=tuple(links)), findings
 
 
-class _NoVolumeError(LinkworkError):
+class NoVolumeError(LinkworkError):
     """A shape that has no volume or cannot be read."""
 
 
@@ -82,7 +82,7 @@ def _total(shapes: Iterable[Shape], density: float) -> tuple[Inertia, list[str]]
         total = combined(total, moved(solid, shape.link_H_shape))
         warnings += [warning] if warning else []
     if not total.mass:
-        raise _NoVolumeError("the shapes have no volume")
+        raise NoVolumeError("the shapes have no volume")
     return total, warnings
 
 
@@ -91,7 +91,7 @@ def _solid(geometry: Geometry, density: float) -> tuple[Inertia, str]:
     if isinstance(geometry, Mesh):
         surface, reason = read_surface(geometry)
         if surface is None:
-            raise _NoVolumeError(reason)
+            raise NoVolumeError(reason)
         return solid_surface(surface, density, f"mesh {geometry.filename!r}")
     assert isinstance(geometry, Primitive)
     return geometry.inertia(density), ""
@@ -109,7 +109,7 @@ def solid_surface(surface: Surface, density: float, name: str) -> tuple[Inertia,
     # vertices that are nearer than 1e-8
     center, size = surface.vertices.mean(axis=0), float(surface.extents.max())
     if not size:
-        raise _NoVolumeError(f"{name} has no volume")
+        raise NoVolumeError(f"{name} has no volume")
     unit = (surface.vertices - center) / size
     mesh = import_trimesh().Trimesh(unit, surface.faces, process=True)
     warning = ""
@@ -119,13 +119,13 @@ def solid_surface(surface: Surface, density: float, name: str) -> tuple[Inertia,
             mesh = mesh.convex_hull
         except ImportError as error:
             text = f"{name} is not a closed surface, and its convex hull needs scipy"
-            raise _NoVolumeError(f"{text}; pip install scipy") from error
+            raise NoVolumeError(f"{text}; pip install scipy") from error
         except Exception as error:  # scipy raises QhullError for flat surfaces
-            raise _NoVolumeError(f"{name} has no volume") from error
+            raise NoVolumeError(f"{name} has no volume") from error
     with np.errstate(all="ignore"):  # trimesh divides by the volume
         volume = float(mesh.volume)
     if abs(volume) <= FLAT:
-        raise _NoVolumeError(f"{name} has no volume")
+        raise NoVolumeError(f"{name} has no volume")
     if volume < 0:
         mesh.invert()
     properties = mesh.mass_properties

@@ -6,7 +6,7 @@ Numbers are written in the fewest digits that read back as the same floats, also
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Context, Decimal
@@ -19,14 +19,15 @@ import numpy as np
 from linkwork.engine.runtime.atomic_files import write_file
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, ModelError, listed, model_error, shown, warn_of
-from linkwork.io.formats import Conversion
+from linkwork.io.formats import Conversion, Reading
+from linkwork.io.xml.documents import Source, read_source
 from linkwork.io.xml.elements import SIZES
 from linkwork.model.geometry import Geometry, Mesh, row_of
 from linkwork.model.graph import walk
 from linkwork.model.inertia import NO_INERTIA
 from linkwork.model.model import Model
 from linkwork.model.parts import Constraint, Joint, Mimic
-from linkwork.model.pose import inverted
+from linkwork.model.reduce import backwards
 from linkwork.spatial.source import se3
 
 if TYPE_CHECKING:
@@ -117,6 +118,14 @@ def reject(findings: Sequence[Finding]) -> None:
         raise ModelError(findings)
 
 
+def read_back(read: Callable[[Source], Reading], text: str) -> Model:
+    """Read a file that was written; raise if that is not possible."""
+    reading = read(read_source(text))
+    if reading.model is None:
+        raise ModelError([one for one in reading.findings if one.severity == "error"])
+    return reading.model
+
+
 def unique_name(name: str, used: set[str]) -> str:
     """Append underscores to a name until it is not in use, and add it to the names in use."""
     while name in used:
@@ -156,17 +165,7 @@ def is_world(model: Model, link: str) -> bool:
 
 def away_from_world(joint: Joint) -> Joint:
     """Return the joint with the world as its first link, which some formats require."""
-    if joint.second != WORLD:
-        return joint
-    x, y, z = joint.axis
-    return replace(
-        joint,
-        first=joint.second,
-        second=joint.first,
-        axis=(-x, -y, -z),
-        first_H_joint=inverted(joint.joint_H_second),
-        joint_H_second=inverted(joint.first_H_joint),
-    )
+    return backwards(joint) if joint.second == WORLD else joint
 
 
 def parent_H_child(joint: Joint, child: str) -> Array:

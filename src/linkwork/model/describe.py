@@ -143,16 +143,10 @@ def frame_table(model: Graph) -> Table:
 
 def constraint_table(model: Graph) -> Table:
     """Return the joints that close loops, and the constraints that are not joints."""
-    closing = [
-        (escaped(joint.name), f"{joint.kind} joint", escaped(joint.first), escaped(joint.second))
-        for joint in closing_joints(model)
-    ]
-    others = [
-        (escaped(one.name), one.kind, escaped(one.first), escaped(one.second or WORLD))
-        for one in model.constraints
-    ]
-    columns = ("constraint", "kind", "first", "second")
-    return Table("closed loops and constraints", columns, (*closing, *others))
+    rows = [(j.name, f"{j.kind} joint", j.first, j.second) for j in closing_joints(model)]
+    rows += [(one.name, one.kind, one.first, one.second or WORLD) for one in model.constraints]
+    cells = tuple(tuple(map(escaped, row)) for row in rows)
+    return Table("closed loops and constraints", ("constraint", "kind", "first", "second"), cells)
 
 
 def configuration_table(model: Graph) -> Table:
@@ -256,16 +250,12 @@ def differences(first: Graph, second: Graph, tolerance: float = SAME) -> list[Di
         first, second: the robots.
         tolerance: relative to the larger of two numbers, or absolute if both are small.
     """
-    results = [*_named_parts("link", first.links, second.links, _links, tolerance)]
-    results += _named_parts("joint", first.joints, second.joints, _joints, tolerance)
-    results += _named_parts("frame", first.frames, second.frames, _frames, tolerance)
-    results += _named_parts(
-        "constraint", first.constraints, second.constraints, _constraints, tolerance
-    )
-    results += _named_parts(
-        "configuration", first.configurations, second.configurations, _configurations, tolerance
-    )
-    results += _named_parts("actuator", first.actuators, second.actuators, _actuators, tolerance)
+    compared = (_links, _joints, _frames, _constraints, _configurations, _actuators)
+    results: list[Difference] = []
+    for compare in compared:
+        parts = compare.__name__[1:]  # the field of the robots
+        several = getattr(first, parts), getattr(second, parts)
+        results += _named_parts(parts.removesuffix("s"), *several, compare, tolerance)
     return results
 
 

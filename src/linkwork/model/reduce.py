@@ -221,12 +221,32 @@ def lumped_link(model: Graph, members: Sequence[str], pose_in_body: Mapping[str,
 
 def remounted(joint: Joint, leader: Mapping[str, str], pose_in_body: Mapping[str, Pose]) -> Joint:
     """Return the joint on the links that represent the bodies of its links."""
+    first, second = leader[joint.first], leader[joint.second]
+    return replace(_on_moved_links(joint, pose_in_body), first=first, second=second)
+
+
+def _on_moved_links(joint: Joint, new_H_old: Mapping[str, Pose]) -> Joint:
+    """Return the joint at the same place while the frames of its links move."""
     return replace(
         joint,
-        first=leader[joint.first],
-        second=leader[joint.second],
-        first_H_joint=composed(pose_in_body[joint.first], joint.first_H_joint),
-        joint_H_second=composed(joint.joint_H_second, inverted(pose_in_body[joint.second])),
+        first_H_joint=composed(new_H_old[joint.first], joint.first_H_joint),
+        joint_H_second=composed(joint.joint_H_second, inverted(new_H_old[joint.second])),
+    )
+
+
+def backwards(joint: Joint) -> Joint:
+    """Return the joint from its second to its first link, with the same coordinates.
+
+    M(theta) about the axis, backwards, is M(theta) about the opposite axis.
+    """
+    x, y, z = joint.axis
+    return replace(
+        joint,
+        first=joint.second,
+        second=joint.first,
+        axis=(-x, -y, -z) if joint.motion_kind.nv else joint.axis,
+        first_H_joint=inverted(joint.joint_H_second),
+        joint_H_second=inverted(joint.first_H_joint),
     )
 
 
@@ -254,24 +274,11 @@ def _pointed(joint: Joint, outer: str | None, back: Mapping[str, Pose]) -> Joint
     A joint without outer link closes a loop: it stays where it is on both links.
     """
     if outer is None:
-        return replace(
-            joint,
-            first_H_joint=composed(back[joint.first], joint.first_H_joint),
-            joint_H_second=composed(joint.joint_H_second, inverted(back[joint.second])),
-        )
-    if joint.second == outer:
-        mount = composed(back[joint.first], joint.first_H_joint)
-        return replace(joint, first_H_joint=mount, joint_H_second=IDENTITY)
-    if joint.motion_kind.nv and not joint.motion_kind.inverse_is_opposite:
-        text = f"a {joint.kind} joint cannot be turned around with the same coordinates"
-        raise model_error(text, f"joint {joint.name!r}", joint.location)
-    # M(theta) about the axis, backwards, is M(theta) about the opposite axis
-    x, y, z = joint.axis
-    return replace(
-        joint,
-        first=joint.second,
-        second=joint.first,
-        axis=(-x, -y, -z) if joint.motion_kind.nv else joint.axis,
-        first_H_joint=composed(back[joint.second], inverted(joint.joint_H_second)),
-        joint_H_second=IDENTITY,
-    )
+        return _on_moved_links(joint, back)
+    if joint.second != outer:
+        if joint.motion_kind.nv and not joint.motion_kind.inverse_is_opposite:
+            text = f"a {joint.kind} joint cannot be turned around with the same coordinates"
+            raise model_error(text, f"joint {joint.name!r}", joint.location)
+        joint = backwards(joint)
+    mount = composed(back[joint.first], joint.first_H_joint)
+    return replace(joint, first_H_joint=mount, joint_H_second=IDENTITY)

@@ -56,14 +56,8 @@ class KinDynComputations(DifferentiableKinDyn):
             raise ArgumentError(f"dtype: {message}, got {shown(dtype)}")
         super().__init__(urdfstring, joints_name_list, root_link=root_link, gravity=gravity)
 
-    @property
-    def g(self) -> Any:
-        """(6,) acceleration of free fall in the world [m/s^2], and three zeros; may be changed."""
-        return jnp.asarray(self._g, jax.dtypes.canonicalize_dtype(self.dtype))
-
-    @g.setter
-    def g(self, value: Any) -> None:
-        self._set_gravity(value)
+    def _constant(self, value: Any) -> Any:
+        return jnp.asarray(value, jax.dtypes.canonicalize_dtype(self.dtype))
 
     def _wrap(self, kernel: Kernel) -> Any:
         return ConvertedFunction(wrap(kernel), self._convert)

@@ -159,19 +159,21 @@ class KinDynComputations:
     @property
     def g(self) -> Array:
         """(6,) acceleration of free fall in the world [m/s^2], and three zeros; may be changed."""
-        return self._g
+        return self._constant(self._g)
 
     @g.setter
-    def g(self, value: ArrayLike) -> None:
-        self._set_gravity(value)
-
-    def _set_gravity(self, value: ArrayLike) -> None:
+    def g(self, value: Any) -> None:
+        value = value.detach().cpu() if hasattr(value, "detach") else value  # of PyTorch
         gravity = np.array(value, dtype=self._kd.dtype)
         if gravity.shape != (6,):
             hint = "use [0, 0, -9.80665, 0, 0, 0]"
             raise ShapeError(f"gravity: expected (6,), got {gravity.shape}; {hint}")
         check_gravity("gravity", gravity)
         self._g = gravity
+
+    def _constant(self, value: Any) -> Any:
+        """Convert a constant to an array of this framework."""
+        return value
 
     def set_frame_velocity_representation(self, representation: Representations) -> None:
         """Set the representation of velocities of the base and of frames, for every method.

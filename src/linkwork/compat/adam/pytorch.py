@@ -63,16 +63,8 @@ class KinDynComputations(DifferentiableKinDyn):
         """The device of constants."""
         return torch.device("cpu") if self._device is None else self._device
 
-    @property
-    def g(self) -> Any:
-        """(6,) acceleration of free fall in the world [m/s^2], and three zeros; may be changed."""
-        return torch.as_tensor(self._g, dtype=self.dtype, device=self.device)
-
-    @g.setter
-    def g(self, value: Any) -> None:
-        if isinstance(value, torch.Tensor):
-            value = value.detach().cpu().numpy()
-        self._set_gravity(value)
+    def _constant(self, value: Any) -> Any:
+        return torch.as_tensor(value, dtype=self.dtype, device=self.device)
 
     def _wrap(self, kernel: Kernel) -> Any:
         return ConvertedFunction(wrap(kernel), self._convert)
@@ -93,7 +85,7 @@ class KinDynComputations(DifferentiableKinDyn):
 
     def get_total_mass(self) -> Any:
         """Return the mass of the robot [kg]."""
-        return torch.as_tensor(super().get_total_mass(), dtype=self.dtype, device=self.device)
+        return self._constant(super().get_total_mass())
 
 
 KinDynComputationsBatch = KinDynComputations

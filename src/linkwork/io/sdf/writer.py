@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import Finding, ModelError, listed, model_error
+from linkwork.errors import Finding, listed, model_error
 from linkwork.io.formats import Conversion
 from linkwork.io.sdf.elements import SEPARATOR, is_reserved
 from linkwork.io.sdf.parts import UNLIMITED
@@ -39,12 +39,12 @@ from linkwork.io.writing import (
     listed_findings,
     parent_H_child,
     poses_at_zero,
+    read_back,
     reject,
     size_texts,
     top_element,
     unique_name,
 )
-from linkwork.io.xml.documents import read_source
 from linkwork.model.describe import differences
 from linkwork.model.geometry import Mesh, Shape
 from linkwork.model.inertia import NO_INERTIA, Inertia
@@ -98,10 +98,8 @@ def convert_sdf(model: Model) -> Conversion:
         ModelError: SDF cannot express the robot.
     """
     text, findings = sdf_text(model)
-    reading = read_sdf(read_source(text))
-    if reading.model is None:
-        raise ModelError([one for one in reading.findings if one.severity == "error"])
-    changes = differences(in_sdf_form(model, reading.model), reading.model, READ_BACK)
+    written = read_back(read_sdf, text)
+    changes = differences(in_sdf_form(model, written), written, READ_BACK)
     if changes:
         raise model_error(f"the SDF does not read back as the same robot: {changes[0]}")
     return Conversion(text, tuple(findings), "reads back as the same robot")

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import LinkworkError, MissingPackageError, ModelError, listed
-from linkwork.io.solids import solid_surface
+from linkwork.errors import ModelError, listed
+from linkwork.io.solids import NoVolumeError, solid_surface
 from linkwork.io.usd.stage import (
     Prim,
     UsdFile,
@@ -192,10 +192,6 @@ def _material(prim: Prim, UsdGeom: Any) -> Material | None:
 # Inertias.
 
 
-class _NoSolidError(LinkworkError):
-    """A shape whose inertia is not computed."""
-
-
 class _Inertias:
     """The inertia of a body, from its mass properties and its collision shapes."""
 
@@ -208,7 +204,7 @@ class _Inertias:
         """Return the inertia of the body; zero after an error."""
         try:
             return self._total()
-        except _NoSolidError as error:
+        except NoVolumeError as error:
             text = f"no mass properties from shapes: {error}"
             self.file.report.error(self.body.prim, f"{text}; author those of the body")
         except ModelError as error:
@@ -292,24 +288,19 @@ class _Inertias:
         """Return the inertia of a mesh, in the frame of the body."""
         UsdGeom, path = self.file.pxr.UsdGeom, str(prim.GetPath())
         if not prim.IsA(UsdGeom.Mesh):
-            raise _NoSolidError(f"{prim.GetTypeName()} {path} with its scale is not supported")
+            raise NoVolumeError(f"{prim.GetTypeName()} {path} with its scale is not supported")
         mesh = UsdGeom.Mesh(prim)
         points = np.array(mesh.GetPointsAttr().Get() or np.zeros((0, 3)), dtype=float)
         counts = np.array(mesh.GetFaceVertexCountsAttr().Get() or (), dtype=int)
         corners = np.array(mesh.GetFaceVertexIndicesAttr().Get() or (), dtype=int)
         if not len(points) or counts.sum() != len(corners) or not len(corners):
-            raise _NoSolidError(f"mesh {path} has no faces, or their sizes disagree")
+            raise NoVolumeError(f"mesh {path} has no faces, or their sizes disagree")
         if corners.min() < 0 or corners.max() >= len(points) or not np.isfinite(points).all():
-            raise _NoSolidError(f"mesh {path} refers to points that it does not have")
+            raise NoVolumeError(f"mesh {path} refers to points that it does not have")
         transform = body_H_part(prim, self.body, self.file)
         vertices = (points @ transform[:3, :3].T + transform[:3, 3]) * self.file.meters
         faces = np.array(list(_triangles(counts, corners)))
-        try:
-            solid, warning = solid_surface(Surface(vertices, faces), density, f"mesh {path}")
-        except MissingPackageError:
-            raise
-        except LinkworkError as error:
-            raise _NoSolidError(str(error)) from None
+        solid, warning = solid_surface(Surface(vertices, faces), density, f"mesh {path}")
         if warning:
             self.file.report.warning(self.body.prim, warning)
         return solid

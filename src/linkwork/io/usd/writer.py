@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import Finding, ModelError
+from linkwork.errors import Finding
 from linkwork.io.formats import Conversion
 from linkwork.io.usd.reader import read_usd
 from linkwork.io.usd.stage import import_usd
@@ -29,9 +29,9 @@ from linkwork.io.writing import (
     is_world,
     listed_findings,
     poses_at_zero,
+    read_back,
     reject,
 )
-from linkwork.io.xml.documents import read_source
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere, row_of
 from linkwork.model.graph import walk
 from linkwork.model.inertia import Inertia
@@ -108,9 +108,7 @@ def convert_usd(model: Model) -> Conversion:
         ModelError: USD cannot express the robot.
     """
     text, findings = usd_text(model)
-    reading = read_usd(read_source(text))
-    if reading.model is None:
-        raise ModelError([one for one in reading.findings if one.severity == "error"])
+    read_back(read_usd, text)
     return Conversion(text, tuple(findings), "can be read; values have single precision")
 
 
