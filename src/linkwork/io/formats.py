@@ -14,12 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from linkwork.errors import ArgumentError, Finding, nearest
+from linkwork.errors import ArgumentError, Finding, ParseError, nearest, warn_of
 
 if TYPE_CHECKING:
     from linkwork.model.model import Model
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,25 @@ class Reading:
 
     model: Model | None
     findings: tuple[Finding, ...]
+
+
+def checked(result: T | None, findings: Sequence[Finding], *, strict: bool = False) -> T:
+    """Return what was read, and warn about doubtful parts.
+
+    Args:
+        result: what was read; None after an error.
+        findings: all findings.
+        strict: whether to raise an error instead of a warning, except for warnings about repairs.
+
+    Raises:
+        ParseError: there is no result, or a warning that is an error; it lists both.
+    """
+    warnings = [finding for finding in findings if finding.severity == "warning"]
+    if result is None or (strict and any(f.topic != "repair" for f in warnings)):
+        serious = [finding for finding in findings if finding.severity != "note"]
+        raise ParseError(sorted(serious, key=lambda finding: finding.severity))
+    warn_of([*warnings, *(f for f in findings if f.topic == "robot name")])
+    return result
 
 
 @dataclass(frozen=True, slots=True)

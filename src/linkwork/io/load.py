@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from linkwork.errors import Finding, ParseError, Severity, shown, warn_of
+from linkwork.errors import Finding, ParseError, Severity, shown
 from linkwork.io.folders import Folders, as_folders
-from linkwork.io.formats import FORMATS, Reading
+from linkwork.io.formats import FORMATS, Reading, checked
 from linkwork.io.named_robots import named_robot
 from linkwork.io.xacro import expand_xacro, is_xacro
 from linkwork.io.xml.documents import Source, format_of, read_source
@@ -88,11 +88,7 @@ def load(
         reading = _with_srdf(
             reading.model, reading.findings, read_source(srdf), package_dirs, xacro_args
         )
-    warnings = [finding for finding in reading.findings if finding.severity == "warning"]
-    if reading.model is None or (strict and any(f.topic != "repair" for f in warnings)):
-        raise ParseError([f for f in reading.findings if f.severity != "note"])
-    warn_of([*warnings, *(f for f in reading.findings if f.topic == "robot name")])
-    return reading.model
+    return checked(reading.model, reading.findings, strict=strict)
 
 
 def _with_srdf(

@@ -27,9 +27,9 @@ from linkwork.errors import (
     name_not_found,
     nearest,
     shown,
-    warn_of,
 )
 from linkwork.io.folders import Folders
+from linkwork.io.formats import checked
 from linkwork.io.xacro import expand_xacro
 from linkwork.io.xml.documents import Source, parse_xml, read_source
 from linkwork.io.xml.elements import Part, Report, report_xacro
@@ -163,11 +163,7 @@ def load_srdf(
     """
     argument(model, Model, "model")
     srdf, findings = read_srdf(read_source(source), model, xacro_args, package_dirs)
-    warnings = [finding for finding in findings if finding.severity == "warning"]
-    if srdf is None or (strict and warnings):
-        raise ParseError([f for f in findings if f.severity != "note"])
-    warn_of(warnings)
-    return srdf
+    return checked(srdf, findings, strict=strict)
 
 
 def read_srdf(

@@ -158,6 +158,13 @@ def listed_findings(texts: Mapping[str, Sequence[str]]) -> list[Finding]:
     ]
 
 
+def rejected_constraints(model: Model, title: str) -> list[Finding]:
+    """Return an error for each constraint, in a format without constraints."""
+    text = f"{title} has no such constraint"
+    elements = [(f"constraint {one.name!r}", one.location) for one in model.constraints]
+    return [Finding("error", element, text, location) for element, location in elements]
+
+
 def is_world(model: Model, link: str) -> bool:
     """Return whether a link is the world: the base, named `world`, without an inertia."""
     return link == WORLD and model.link(link).inertia == NO_INERTIA and link == model.default_base

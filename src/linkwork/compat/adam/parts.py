@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from linkwork.compat.adam.core import NumpyLike
-from linkwork.model.geometry import Shape
 from linkwork.model.inertia import Inertia
 from linkwork.model.joints import KINDS
 from linkwork.model.joints.motion import child_H_parent, motion_subspace, neutral_transform
@@ -87,20 +87,9 @@ class AdamLink:
 
     part: Link
 
-    @property
-    def name(self) -> str:
-        """Name of the link."""
-        return self.part.name
-
-    @property
-    def visuals(self) -> tuple[Shape, ...]:
-        """Shapes for drawing."""
-        return self.part.visuals
-
-    @property
-    def collisions(self) -> tuple[Shape, ...]:
-        """Shapes for collision detection."""
-        return self.part.collisions
+    name = property(attrgetter("part.name"), doc="Name of the link.")
+    visuals = property(attrgetter("part.visuals"), doc="Shapes for drawing.")
+    collisions = property(attrgetter("part.collisions"), doc="Shapes for collision detection.")
 
     @property
     def inertial(self) -> AdamInertial:
@@ -139,10 +128,7 @@ class AdamJoint:
     limit: AdamLimits
     idx: int | None  # index in the joint vector; None if the joint does not move
 
-    @property
-    def name(self) -> str:
-        """Name of the joint."""
-        return self.part.name
+    name = property(attrgetter("part.name"), doc="Name of the joint.")
 
     @property
     def axis(self) -> NumpyLike | None:
@@ -188,10 +174,7 @@ class Node:
     parent: AdamLink | None = None
     parent_arc: AdamJoint | None = None
 
-    @property
-    def name(self) -> str:
-        """Name of the link."""
-        return self.link.name
+    name = property(attrgetter("link.name"), doc="Name of the link.")
 
     def get_elements(self) -> tuple[AdamLink, AdamJoint | None, AdamLink | None]:
         """Return the link, the joint to its parent, and the parent."""

@@ -51,7 +51,6 @@ class Model(ModelRecords):
         self, robot: described.Model | Model | None = None, base: str | None = None
     ) -> None:
         super().__init__()
-        self._packages: tuple[str, ...] = ()
         if isinstance(robot, Model):
             self.copy_from(robot)
         elif isinstance(robot, described.Model):

@@ -49,7 +49,6 @@ class ModelRecords(Partial):
         self._links: list[parts.Link] = []
         self._joints: list[JointRecord] = []
         self._frames: list[parts.Frame] = []
-        self._packages: tuple[str, ...] = ()
         self._robot: described.Model | None = None  # None: not built from the lists yet
 
     @property

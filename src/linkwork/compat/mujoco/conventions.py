@@ -48,6 +48,7 @@ from linkwork.mechanics.base import Representation
 from linkwork.model.joints import KINDS
 from linkwork.model.layout import Layout
 from linkwork.model.model import Model
+from linkwork.model.numbers import settle
 from linkwork.model.parts import Joint
 from linkwork.model.pose import IDENTITY
 from linkwork.spatial.source import motion, quat, se3, so3
@@ -80,16 +81,9 @@ class Conventions:
             kd = KinDyn(robot, floating=floating_body(mj_model) is not None)
         if not isinstance(kd, KinDyn):
             raise ArgumentError(f"robot: expected a KinDyn or a Model, got {shown(robot)}")
-        fields = {
-            "representation": kd.representation,
-            "pairs": paired(kd.layout, str(kd.base), mj_model),
-            "nq": kd.nq,
-            "nv": kd.nv,
-            "mj_nq": int(mj_model.nq),
-            "mj_nv": int(mj_model.nv),
-        }
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
+        settle(self, representation=kd.representation, nq=kd.nq, nv=kd.nv)
+        settle(self, mj_nq=int(mj_model.nq), mj_nv=int(mj_model.nv))
+        settle(self, pairs=paired(kd.layout, str(kd.base), mj_model))
 
     def qpos(self, q: ArrayLike) -> Array:
         """(..., mj_nq) MuJoCo's positions; those of dependent joints follow their leaders."""

@@ -241,9 +241,7 @@ class Frame(PointerMethods):
         structure, value = self._in_state(state)
         state.value = structure.cell.attach(value, self.cell_names[0], structure.name_of(parent))
 
-    def attachFrame(self, parent: Frame, state: State) -> None:
-        """Alias of `attachTo` from RobWork's manual; no version of RobWork has it."""
-        self.attachTo(parent, state)
+    attachFrame = attachTo  # from RobWork's manual; no version of RobWork has it
 
 
 class FixedFrame(Frame):

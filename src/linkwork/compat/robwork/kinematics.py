@@ -130,10 +130,7 @@ class Kinematics:
             raise StateError(f"frame {item_name!r} is not movable, so it cannot be gripped")
         state.value = structure.cell.grip(value, item_name, gripper_name)
 
-    @staticmethod
-    def gripMovableFrame(item: Frame, gripper: Frame, state: State) -> None:
-        """Alias of `gripFrame` from RobWork's manual; no version of RobWork has it."""
-        Kinematics.gripFrame(item, gripper, state)
+    gripMovableFrame = gripFrame  # from RobWork's manual; no version of RobWork has it
 
     @staticmethod
     def getStaticFrameGroups(root: Frame, state: State) -> list[list[Frame]]:

@@ -22,7 +22,7 @@ Ignored    planes, height fields, ellipsoids and signed distance fields, for whi
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
@@ -337,8 +337,10 @@ def shapes_of(mj: MjModel, references: Mapping[str, Array]) -> Shapes:
 
 def _shape(mj: MjModel, geom: int, meshes: Mapping[int, tuple[Mesh, Array] | None]) -> Shape | None:
     pose = matrix_of(mj.geom_pos[geom], mj.geom_quat[geom])
-    geometry = _primitive(mj, geom)
-    if name_in_enum("mjtGeom", mj.geom_type[geom]) == "mjGEOM_MESH":
+    kind = name_in_enum("mjtGeom", mj.geom_type[geom])
+    create = _PRIMITIVES.get(kind)
+    geometry = create(*mj.geom_size[geom].tolist()) if create else None
+    if kind == "mjGEOM_MESH":
         placed = meshes.get(int(mj.geom_dataid[geom]))
         if placed is not None:
             geometry, geom_H_file = placed
@@ -353,19 +355,13 @@ def _shape(mj: MjModel, geom: int, meshes: Mapping[int, tuple[Mesh, Array] | Non
     )
 
 
-def _primitive(mj: MjModel, geom: int) -> Geometry | None:
-    x, y, z = mj.geom_size[geom].tolist()
-    match name_in_enum("mjtGeom", mj.geom_type[geom]):
-        case "mjGEOM_SPHERE":
-            return Sphere(x)
-        case "mjGEOM_CAPSULE":
-            return Capsule(x, 2 * y)
-        case "mjGEOM_CYLINDER":
-            return Cylinder(x, 2 * y)
-        case "mjGEOM_BOX":
-            return Box((2 * x, 2 * y, 2 * z))
-        case _:
-            return None
+# The shape of three sizes, by the type of a geom.
+_PRIMITIVES: dict[str, Callable[[float, float, float], Geometry]] = {
+    "mjGEOM_SPHERE": lambda x, _y, _z: Sphere(x),
+    "mjGEOM_CAPSULE": lambda x, y, _: Capsule(x, 2 * y),
+    "mjGEOM_CYLINDER": lambda x, y, _: Cylinder(x, 2 * y),
+    "mjGEOM_BOX": lambda x, y, z: Box((2 * x, 2 * y, 2 * z)),
+}
 
 
 def _placed_mesh(mj: MjModel, mesh: int, reference: Array) -> tuple[Mesh, Array] | None:

@@ -229,12 +229,9 @@ class ModelParts:
 
     def add(self, nested: ModelParts) -> None:
         """Add the parts of a nested model."""
-        self.links += nested.links
-        self.joints += nested.joints
-        self.extra_frames += nested.extra_frames
-        self.gearboxes += nested.gearboxes
+        for name in ("links", "joints", "extra_frames", "gearboxes", "unread"):
+            getattr(self, name).extend(getattr(nested, name))
         self.static |= nested.static
-        self.unread += nested.unread
 
 
 def named(part: SdfPart, file: SdfFile) -> SdfPart | None:

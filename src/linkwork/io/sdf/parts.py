@@ -427,17 +427,10 @@ def _read_axis(
     axis.check(read)
     if axis.value("initial_position", 0.0):
         axis.warning("left out: <initial_position>; pass positions in q")
-    direction = (0.0, 0.0, 1.0)
-    if is_needed:
-        direction = _read_direction(axis, model_H_joint, scope)
-    damping, friction = _read_dynamics(axis)
-    return _AxisValues(
-        direction,
-        _read_limits(axis, bounded=kind != "continuous"),
-        damping,
-        friction,
-        _read_mimic(axis, scope.prefix) if scope.file.mimic else None,
-    )
+    direction = _read_direction(axis, model_H_joint, scope) if is_needed else (0.0, 0.0, 1.0)
+    dynamics, limits = _read_dynamics(axis), _read_limits(axis, bounded=kind != "continuous")
+    mimic = _read_mimic(axis, scope.prefix) if scope.file.mimic else None
+    return _AxisValues(direction, limits, *dynamics, mimic)
 
 
 def _read_direction(axis: SdfPart, model_H_joint: Array, scope: Scope) -> Triple:

@@ -41,6 +41,7 @@ from linkwork.io.writing import (
     poses_at_zero,
     read_back,
     reject,
+    rejected_constraints,
     size_texts,
     top_element,
     unique_name,
@@ -224,10 +225,7 @@ def _joint_in_sdf_terms(joint: Joint) -> Joint:
 
 
 def _reject_inexpressible(model: Model, poses: dict[str, Array]) -> None:
-    findings = [
-        Finding("error", f"constraint {one.name!r}", "SDF has no such constraint", one.location)
-        for one in model.constraints
-    ]
+    findings = rejected_constraints(model, "SDF")
     for joint in model.joints:
         text = ""
         apart = poses[joint.first] @ parent_H_child(joint, joint.second) - poses[joint.second]

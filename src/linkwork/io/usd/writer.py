@@ -12,7 +12,6 @@ Left out    meshes, velocity and effort limits, damping, friction, armature, mim
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from os import PathLike
 from typing import Any
 
@@ -31,6 +30,7 @@ from linkwork.io.writing import (
     poses_at_zero,
     read_back,
     reject,
+    rejected_constraints,
 )
 from linkwork.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Shape, Sphere, row_of
 from linkwork.model.graph import walk
@@ -48,29 +48,12 @@ JOINT_TYPES = {
 }
 
 
-def _write_box(pxr: Any, prim: Any, box: Box) -> None:
-    prim.CreateSizeAttr(1.0)
-    prim.AddScaleOp(pxr.UsdGeom.XformOp.PrecisionDouble).Set(pxr.Gf.Vec3d(*box.size))
-
-
-def _write_sphere(pxr: Any, prim: Any, sphere: Sphere) -> None:
-    del pxr
-    prim.CreateRadiusAttr(sphere.radius)
-
-
-def _write_rod(pxr: Any, prim: Any, rod: Cylinder | Capsule) -> None:
-    del pxr
-    prim.CreateRadiusAttr(rod.radius)
-    prim.CreateHeightAttr(rod.length)
-    prim.CreateAxisAttr("Z")
-
-
-# The schema of a shape, and what writes its sizes.
-_SHAPES: dict[type[Geometry], tuple[str, Callable[[Any, Any, Any], None]]] = {
-    Box: ("Cube", _write_box),
-    Sphere: ("Sphere", _write_sphere),
-    Cylinder: ("Cylinder", _write_rod),
-    Capsule: ("Capsule", _write_rod),
+# The schema of a shape, and the attributes of its sizes; those of a box are a scale.
+_SHAPES: dict[type[Geometry], tuple[str, tuple[str, ...]]] = {
+    Box: ("Cube", ()),
+    Sphere: ("Sphere", ("Radius",)),
+    Cylinder: ("Cylinder", ("Radius", "Height")),
+    Capsule: ("Capsule", ("Radius", "Height")),
 }
 SMALLEST_MOMENT = 1e-30  # [kg m^2] in place of 0, which stands for no value in USD
 
@@ -207,10 +190,17 @@ class _Writer:
         if isinstance(geometry, Mesh):
             self.meshes[link.name] = None
             return
-        schema, write_sizes = row_of(_SHAPES, geometry, "USD")
+        schema, attributes = row_of(_SHAPES, geometry, "USD")
         default = "collision" if collides else "visual"
         prim = self._place(self._path(path, shape.name or default, is_shape=True), pose, schema)
-        write_sizes(self.pxr, prim, geometry)
+        for name, size in zip(attributes, geometry.sizes, strict=False):
+            getattr(prim, f"Create{name}Attr")(size)
+        if "Height" in attributes:
+            prim.CreateAxisAttr("Z")
+        elif not attributes:
+            prim.CreateSizeAttr(1.0)
+            scale = prim.AddScaleOp(self.pxr.UsdGeom.XformOp.PrecisionDouble)
+            scale.Set(self.pxr.Gf.Vec3d(*geometry.sizes))
         if collides:
             self.pxr.UsdPhysics.CollisionAPI.Apply(prim.GetPrim())
             prim.CreatePurposeAttr(self.pxr.UsdGeom.Tokens.guide)
@@ -253,11 +243,7 @@ def _reject_inexpressible(model: Model) -> None:
         for one in model.joints
         if one.kind not in JOINT_TYPES
     ]
-    findings += [
-        Finding("error", f"constraint {one.name!r}", "USD has no such constraint")
-        for one in model.constraints
-    ]
-    reject(findings)
+    reject([*findings, *rejected_constraints(model, "USD")])
 
 
 def _left_out(model: Model) -> list[Finding]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from linkwork.errors import MOST_FINDINGS, nearest, shown
 from linkwork.model.graph import cycles, joined
@@ -26,6 +27,7 @@ from linkwork.workcell.files.elements import (
 from linkwork.workcell.files.extensions import (
     PlacedRobot,
     read_linkwork_property,
+    with_shapes,
 )
 from linkwork.workcell.files.geometry import SETUPS, CellMeshes, read_setup, read_shapes
 from linkwork.workcell.files.joints import (
@@ -179,13 +181,7 @@ class Collected:
             part.error(f"<{part.tag}> has no 'refframe', and is not inside a frame")
             return
 
-        def apply(frame: CellFrame) -> CellFrame:
-            return replace(
-                frame,
-                visuals=frame.visuals + visuals,
-                collisions=frame.collisions + collisions,
-            )
-
+        apply = partial(with_shapes, visuals=visuals, collisions=collisions)
         self.deferred.append(DeferredChange(part, scope, ref, apply))
 
     def add_property(self, part: CellPart, scope: Scope, around: str | None) -> None:

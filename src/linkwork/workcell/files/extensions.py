@@ -25,6 +25,7 @@ from linkwork.io.urdf.elements import read_link, read_origin
 from linkwork.io.writing import format_numbers
 from linkwork.io.xml.documents import Source, read_source
 from linkwork.io.xml.elements import Part
+from linkwork.model.geometry import Shape
 from linkwork.model.joints import KINDS
 from linkwork.model.model import Model
 from linkwork.model.parts import Limits, unit_vector
@@ -80,16 +81,16 @@ def _read_link(part: CellPart, meshes: CellMeshes) -> Change:
     if not (element.attribute("name") or "").strip():
         element.element.set("name", "link")  # required by `read_link`, but not used
     link = read_link(Part(element.element, part.owner, part.report), {}, meshes.finder(part))
+    shapes = {"visuals": link.visuals, "collisions": link.collisions}
+    return lambda frame: with_shapes(replace(frame, inertia=link.inertia), **shapes)
 
-    def change(frame: CellFrame) -> CellFrame:
-        return replace(
-            frame,
-            inertia=link.inertia,
-            visuals=frame.visuals + link.visuals,
-            collisions=frame.collisions + link.collisions,
-        )
 
-    return change
+def with_shapes(
+    frame: CellFrame, visuals: tuple[Shape, ...], collisions: tuple[Shape, ...]
+) -> CellFrame:
+    """Return a frame with further shapes."""
+    both = frame.visuals + visuals, frame.collisions + collisions
+    return replace(frame, visuals=both[0], collisions=both[1])
 
 
 def _read_home(part: CellPart, _meshes: CellMeshes) -> Change:

@@ -18,7 +18,6 @@ from linkwork.errors import (
     LinkworkError,
     MissingFileError,
     ModelError,
-    ParseError,
     SourceLocation,
     model_error,
     nearest,
@@ -26,6 +25,7 @@ from linkwork.errors import (
     warn_of,
 )
 from linkwork.io.folders import Folders, as_folders
+from linkwork.io.formats import checked
 from linkwork.io.named_robots import CELL_FOLDER, bundled_cells
 from linkwork.io.sdf.reader import PlacedModel, read_world
 from linkwork.io.urdf.writer import in_workcell_form
@@ -81,12 +81,7 @@ def load_workcell(
 
 def cell_in(reading: CellReading, *, strict: bool = False) -> WorkCell:
     """Return the cell that was read; raise an error or warn about all findings."""
-    warnings = [finding for finding in reading.findings if finding.severity == "warning"]
-    if reading.cell is None or (strict and warnings):
-        errors = [finding for finding in reading.findings if finding.severity != "note"]
-        raise ParseError(sorted(errors, key=lambda f: f.severity))
-    warn_of(warnings)
-    return reading.cell
+    return checked(reading.cell, reading.findings, strict=strict)
 
 
 def dump_workcell(
