@@ -163,7 +163,7 @@ class KinDynComputations:
 
     @g.setter
     def g(self, value: Any) -> None:
-        value = value.detach().cpu() if hasattr(value, "detach") else value  # of PyTorch
+        value = value.detach().cpu().numpy() if hasattr(value, "detach") else value  # a tensor
         gravity = np.array(value, dtype=self._kd.dtype)
         if gravity.shape != (6,):
             hint = "use [0, 0, -9.80665, 0, 0, 0]"
