@@ -10,7 +10,7 @@ Unit norms    normalized quaternions are stored in the workspace, or on the stac
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -159,6 +159,25 @@ def prototype(function: Function, real: Real, *, work: bool) -> str:
     parameters += [f"{real.name} *{one.name}" for one in function.outputs]
     parameters += [f"{real.name} *work"] if work else []
     return f"{result} {function.name}({', '.join(parameters)})"
+
+
+CMAKE_HEAD = """\
+cmake_minimum_required(VERSION 3.10)
+project({project} C)
+
+set(CMAKE_C_STANDARD 99)
+set(CMAKE_C_EXTENSIONS OFF)
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+"""
+
+
+def guarded(guard: str, declarations: Sequence[str], macros: Sequence[str] = ()) -> list[str]:
+    """Return the lines of a header: macros, and declarations for C and C++."""
+    lines = [f"#ifndef {guard}", f"#define {guard}", "", *macros]
+    lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", "", *declarations]
+    return [*lines, "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""]
 
 
 class _Writer:

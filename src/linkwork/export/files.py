@@ -11,7 +11,14 @@ from typing import Literal
 
 from linkwork.engine.kernel.norms import TOLERANCE
 from linkwork.export.check import Report
-from linkwork.export.code import Argument, checks_norms, comment_text, prototype
+from linkwork.export.code import (
+    CMAKE_HEAD,
+    Argument,
+    checks_norms,
+    comment_text,
+    guarded,
+    prototype,
+)
 from linkwork.export.package import MARK, GeneratedFunction, Package
 from linkwork.export.samples import Sample
 from linkwork.export.selftest import selftest_text
@@ -34,26 +41,14 @@ def header_text(package: Package) -> str:
         " *",
         *(f" * {line}".rstrip() for line in conventions(kd)),
         " */",
-        f"#ifndef {upper}_H",
-        f"#define {upper}_H",
-        "",
     ]
-    lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
-    lines += [f"#define {upper}_NQ {kd.nq}", f"#define {upper}_NV {kd.nv}", ""]
-    lines += _workspaces(package)
-    for one in package.functions:
-        lines += [*_declaration(package, one), ""]
-    lines += ["#ifdef __cplusplus", "}", "#endif", "", "#endif"]
-    return "\n".join(lines) + "\n"
-
-
-def _workspaces(package: Package) -> Iterator[str]:
-    """Yield the lengths of workspaces that suffice for all functions."""
-    upper = package.prefix.upper()
+    declared = [f"#define {upper}_NQ {kd.nq}", f"#define {upper}_NV {kd.nv}", ""]
     if package.longest_work:
-        yield "/* Length of a workspace that suffices for any function. */"
-        yield f"#define {upper}_WORK {package.longest_work}"
-        yield ""
+        declared.append("/* Length of a workspace that suffices for any function. */")
+        declared += [f"#define {upper}_WORK {package.longest_work}", ""]
+    for one in package.functions:
+        declared += [*_declaration(package, one), ""]
+    return "\n".join([*lines, *guarded(f"{upper}_H", declared)])
 
 
 def conventions(kd: KinDyn) -> Iterator[str]:
@@ -114,9 +109,7 @@ def _declaration(package: Package, one: GeneratedFunction) -> Iterator[str]:
     yield " *"
     listed = [a.name for a in (*function.inputs, *function.outputs)]
     width = max(map(len, [*listed, *(["work"] if one.code.work else [])]), default=0)
-    for argument in function.inputs:
-        yield from _described(argument, width)
-    for argument in function.outputs:
+    for argument in (*function.inputs, *function.outputs):
         yield from _described(argument, width)
     if one.code.work:
         yield f" * {'work'.ljust(width)}  workspace of {one.work_macro} elements"
@@ -170,15 +163,7 @@ def _cmake(package: Package) -> str:
     listed = "\n  ".join(package.sources)
     return f"""\
 # {MARK} {__version__}
-cmake_minimum_required(VERSION 3.10)
-project({prefix} C)
-
-set(CMAKE_C_STANDARD 99)
-set(CMAKE_C_EXTENSIONS OFF)
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
-  set(CMAKE_BUILD_TYPE Release)
-endif()
-
+{CMAKE_HEAD.format(project=prefix)}
 add_library({prefix}
   {listed})
 set_target_properties({prefix} PROPERTIES

@@ -24,7 +24,14 @@ from linkwork.engine.codegen.c.functions import MACROS
 from linkwork.engine.codegen.c.rounding import rounding_support
 from linkwork.engine.codegen.c.statements import DOUBLE
 from linkwork.export.check import Report
-from linkwork.export.code import Argument, comment_text, prototype
+from linkwork.export.code import (
+    CMAKE_HEAD,
+    Argument,
+    Function,
+    comment_text,
+    guarded,
+    prototype,
+)
 from linkwork.export.package import MARK, GeneratedFunction
 from linkwork.export.pinnzoo.state_space import (
     StateSpace,
@@ -77,20 +84,18 @@ def header_text(one: GeneratedFunction) -> str:
     n_ops, n_bytes = function.program.n_ops, 8 * one.code.work
     lines += [" *", f" * Operations: {n_ops}. Workspace: {n_bytes} bytes, on the stack."]
     lines += [" * Matrices are column-major. iw, w and mem are not used. */"]
-    lines += [f"#ifndef {guard}", f"#define {guard}", ""]
+    macros: list[str] = []
     for macro, kind in (("casadi_real", _REAL), ("casadi_int", _INT)):
-        lines += [f"#ifndef {macro}", f"#define {macro} {kind}", "#endif"]
-    lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
-    lines += [f"{declared};" for declared in (_declaration(name), *_casadi_functions(one))]
-    lines += [
-        f"#define {name}_SZ_ARG {len(function.inputs)}",
-        f"#define {name}_SZ_RES {len(function.outputs)}",
-        f"#define {name}_SZ_IW 0",
-        f"#define {name}_SZ_W 0",
-        "",
-        *("#ifdef __cplusplus", "}", "#endif", "", "#endif", ""),
-    ]
-    return "\n".join(lines)
+        macros += [f"#ifndef {macro}", f"#define {macro} {kind}", "#endif"]
+    declared = [f"{one};" for one in (_declaration(name), *_casadi_functions(one))]
+    for size, count in _sizes(function).items():
+        declared.append(f"#define {name}_SZ_{size.upper()} {count}")
+    return "\n".join([*lines, *guarded(guard, [*declared, ""], macros)])
+
+
+def _sizes(function: Function) -> dict[str, int]:
+    """Return the lengths of the arrays that CasADi passes to a function, by name."""
+    return {"arg": len(function.inputs), "res": len(function.outputs), "iw": 0, "w": 0}
 
 
 def _described(argument: Argument) -> str:
@@ -137,8 +142,8 @@ def _defined(declared: str, body: list[str]) -> str:
 def _casadi_functions(one: GeneratedFunction) -> dict[str, list[str]]:
     """Return CasADi's further functions for a function: declarations, and their statements."""
     name, function = name_of(one), one.function
-    counts = {"arg": len(function.inputs), "res": len(function.outputs), "iw": 0, "w": 0}
-    sizes = [*(f"if (sz_{one}) *sz_{one} = {n};" for one, n in counts.items()), "return 0;"]
+    counts = _sizes(function).items()
+    sizes = [*(f"if (sz_{one}) *sz_{one} = {count};" for one, count in counts), "return 0;"]
     inputs = [f'"{argument.name.removesuffix("_in")}"' for argument in function.inputs]
     outputs = [f'"{argument.name.removesuffix("_out")}"' for argument in function.outputs]
     pointers = f"{_INT} *sz_arg, {_INT} *sz_res, {_INT} *sz_iw, {_INT} *sz_w"
@@ -347,28 +352,19 @@ def _wrapper() -> str:
 
 def _wrapper_header() -> str:
     lines = [f"/* {MARK} {__version__}: functions of plain arrays, with column-major matrices. */"]
-    lines += ["#ifndef PINNZOO_WRAPPER_H", "#define PINNZOO_WRAPPER_H", ""]
-    lines += ["#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
+    declared: list[str] = []
     for name, (title, _) in FUNCTIONS.items():
-        lines += [f"/* {title} */", f"{_signature(name)};"]
-    lines += ["", "/* names of the elements of vectors; each list ends in NULL */"]
+        declared += [f"/* {title} */", f"{_signature(name)};"]
+    declared += ["", "/* names of the elements of vectors; each list ends in NULL */"]
     for name in ("config_order", "vel_order", "torque_order", "kinematics_bodies"):
-        lines.append(f"const char **get_{name}(void);")
-    lines += ["const char *get_urdf_path(void);", ""]
-    return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif", "", "#endif", ""])
+        declared.append(f"const char **get_{name}(void);")
+    declared += ["const char *get_urdf_path(void);", ""]
+    return "\n".join([*lines, *guarded("PINNZOO_WRAPPER_H", declared)])
 
 
 _CMAKE = f"""\
 # {MARK} {__version__}: a library for each folder in models
-cmake_minimum_required(VERSION 3.10)
-project(models C)
-
-set(CMAKE_C_STANDARD 99)
-set(CMAKE_C_EXTENSIONS OFF)
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
-  set(CMAKE_BUILD_TYPE Release)
-endif()
-
+{CMAKE_HEAD.format(project="models")}
 file(GLOB FOLDERS ${{CMAKE_CURRENT_SOURCE_DIR}}/models/*/generated_code)
 foreach(FOLDER ${{FOLDERS}})
   get_filename_component(PARENT ${{FOLDER}} DIRECTORY)
