@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from linkwork.engine.kernel.arguments import UnitNorm
+from linkwork.engine.kernel.arguments import Signature, UnitNorm
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.runtime.backends import MachineCode
 from linkwork.engine.symbolic.operations import OPERATIONS, Op
@@ -61,13 +61,15 @@ def sx_function(kernel: Kernel) -> Any:
             strict=True,
         )
     ]
-    return ca.Function(
-        name_of(signature.name),
-        symbols,
-        outputs,
-        [name_of(port.name) for port in signature.inputs],
-        [name_of(port.name) for port in signature.outputs],
-    )
+    return _function(signature, symbols, outputs)
+
+
+def _function(signature: Signature, symbols: Sequence[Any], outputs: Sequence[Any]) -> Any:
+    """Build a `casadi.Function` with the names of a signature."""
+    names = [
+        [name_of(port.name) for port in part] for part in (signature.inputs, signature.outputs)
+    ]
+    return casadi_package().Function(name_of(signature.name), symbols, outputs, *names)
 
 
 def check_unrolled(kernel: Kernel) -> None:
@@ -405,10 +407,5 @@ def compiled_function(kernel: Kernel) -> Any:
         parts[span] = normalized_part(parts[span], ca.sqrt)
         arguments[unit.input] = ca.vertcat(*parts)
     results = inner(*arguments)
-    return ca.Function(
-        name_of(signature.name),
-        symbols,
-        list(results) if isinstance(results, (tuple, list)) else [results],
-        [name_of(port.name) for port in signature.inputs],
-        [name_of(port.name) for port in signature.outputs],
-    )
+    listed = list(results) if isinstance(results, (tuple, list)) else [results]
+    return _function(signature, symbols, listed)

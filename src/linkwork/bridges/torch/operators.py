@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from linkwork.bridges.derived_kernels import unit_tangents
-from linkwork.bridges.torch.tensors import SMALL_BATCH, most_threads, summed
+from linkwork.bridges.torch.tensors import SMALL_BATCH, from_arrays, most_threads, summed
 from linkwork.engine.autodiff.ports import Kind
 from linkwork.engine.cached_property import cached_property
 from linkwork.engine.kernel.kernel import Kernel
@@ -352,9 +352,7 @@ class KernelOperator(Operator):
             outputs = error.results
             if outputs is None:
                 raise  # an invalid input; results that overflow are infinite or NaN, as in PyTorch
-        if self._is_single:
-            return torch.from_numpy(outputs)
-        return tuple([torch.from_numpy(array) for array in outputs])
+        return from_arrays(outputs)
 
     def _replayed(self, tensors: Tensors) -> Tensor | tuple[Tensor, ...]:
         device = checked_device(self.names, tensors)

@@ -25,6 +25,7 @@ from linkwork.bridges.torch.tensors import (
     TORCH_TYPES,
     as_tensors,
     first_dtype,
+    from_arrays,
     most_threads,
     summed,
 )
@@ -56,7 +57,7 @@ class TorchRollout(BridgedRollout):
         return repr(self.rollout).replace("<Rollout", "<TorchRollout", 1)
 
     def __reduce__(self) -> Any:
-        return _rebuild_rollout, (self.rollout.step,)
+        return TorchRollout, (self.rollout,)
 
     def _states(self, x0: Any, controls: Any, params: Any, steps: Any, final: bool) -> Any:
         if _is_compiling():
@@ -115,10 +116,6 @@ def _listed(value: Any) -> list[Any]:
     if value is None:
         return []
     return [*value] if isinstance(value, Sequence) else [value]
-
-
-def _rebuild_rollout(step: Any) -> TorchRollout:
-    return TorchRollout(Rollout(step))
 
 
 @dataclass(frozen=True)
@@ -187,9 +184,7 @@ class RolloutOperator(Operator):
             return states if self.n_states > 1 else states[0]
         x0, named = self.arguments([tensor.numpy() for tensor in tensors])
         outputs: Any = self.rollout(x0, final=self.form.final, **named)
-        if self.n_states == 1:
-            return torch.from_numpy(outputs)
-        return tuple([torch.from_numpy(array) for array in outputs])
+        return from_arrays(outputs)
 
     def backward(
         self, run: Run, needed: Sequence[bool], saved: Tensors, cotangents: Tensors
@@ -303,8 +298,7 @@ class RolloutGradient(Operator):
         gradients = [*(vjp.x0 if function.n_states > 1 else (vjp.x0,))]
         for name in function.names[function.n_states :]:
             gradients.append(vjp.params[name] if name in vjp.params else next(of_controls))
-        tensors = tuple([torch.from_numpy(array) for array in gradients])
-        return tensors if n > 1 else tensors[0]
+        return from_arrays(tuple(gradients) if n > 1 else gradients[0])
 
     def backward(
         self, run: Run, needed: Sequence[bool], saved: Tensors, cotangents: Tensors

@@ -92,3 +92,10 @@ def _numeric_array(name: str, value: Any) -> Any:
     if array.dtype.kind not in "fiub":
         raise ArgumentError(f"{name}: expected a tensor or numbers, got {shown(value)}")
     return array
+
+
+def from_arrays(arrays: Any) -> Any:
+    """Convert the result of a kernel, an array or a tuple of arrays, to tensors."""
+    if isinstance(arrays, tuple):
+        return tuple([torch.from_numpy(array) for array in arrays])
+    return torch.from_numpy(arrays)
