@@ -179,9 +179,7 @@ class Viewer:
             return
         with self._context.lock:
             if isinstance(q, State):
-                cell = self._cell_controller()
-                cell.viewed.set_state(q)
-                self._moved(cell)
+                self._change_cell("set_state", q)
             elif isinstance(q, Mapping):
                 configurations: Mapping[str, Any] = q
                 for name, configuration in configurations.items():
@@ -203,16 +201,12 @@ class Viewer:
     def grip(self, frame: str, gripper: str) -> None:
         """In a workcell, attach a frame to another one, without moving it."""
         with self._context.lock:
-            cell = self._cell_controller()
-            cell.viewed.grip(frame, gripper)
-            self._moved(cell)
+            self._change_cell("grip", frame, gripper)
 
     def release(self, frame: str) -> None:
         """In a workcell, detach a gripped frame, where it is."""
         with self._context.lock:
-            cell = self._cell_controller()
-            cell.viewed.release(frame)
-            self._moved(cell)
+            self._change_cell("release", frame)
 
     def play(
         self,
@@ -306,29 +300,22 @@ class Viewer:
     def frames(self, *names: str, visible: bool = True, robot: str | None = None) -> None:
         """Show or hide triads of frames."""
         with self._context.lock:
-            controller = self._controller(robot)
             for name in names:
-                controller.robot.kd.model.frame_index(name)
-                controller.panel.triads[name].value = visible
+                self._controller(robot, name).panel.triads[name].value = visible
 
     def inspect(
         self, frame: str | None, *, manipulability: bool = False, robot: str | None = None
     ) -> None:
         """Show pose, velocity and singular values of a frame, and its manipulability ellipsoid."""
         with self._context.lock:
-            controller = self._controller(robot)
-            if frame is not None:
-                controller.robot.kd.model.frame_index(frame)
-            controller.panel.ellipsoid.value = manipulability
-            controller.panel.frame.value = NONE if frame is None else frame
+            panel = self._controller(robot, frame).panel
+            panel.ellipsoid.value = manipulability
+            panel.frame.value = NONE if frame is None else frame
 
     def drag(self, frame: str | None, *, robot: str | None = None) -> None:
         """Give a frame handles by which it can be dragged; None takes them away."""
         with self._context.lock:
-            controller = self._controller(robot)
-            if frame is not None:
-                controller.robot.kd.model.frame_index(frame)
-            controller.drag_frame(frame)
+            self._controller(robot, frame).drag_frame(frame)
 
     def trace(
         self, frame: str, *, robot: str | None = None, length: int = 2000, color: Rgb = TRACE
@@ -401,15 +388,23 @@ class Viewer:
             warn(f"the program ends, and nobody has opened the viewer at {self.url}; {hint}")
         self.close()
 
-    def _controller(self, name: str | None) -> RobotController:
-        if name is None:
-            if len(self._robots) == 1:
-                return next(iter(self._robots.values()))
+    def _controller(self, name: str | None, frame: str | None = None) -> RobotController:
+        """Return the controller of a robot; raise if there is no such robot, or no such frame."""
+        if name is None and len(self._robots) != 1:
             names = ", ".join(self._robots)
             raise ArgumentError(f"name the robot: {names}" if names else "there is no robot")
+        name = next(iter(self._robots)) if name is None else name
         if not isinstance(name, str) or name not in self._robots:
             raise name_not_found("robot", name, self._robots)
+        if frame is not None:
+            self._robots[name].robot.kd.model.frame_index(frame)
         return self._robots[name]
+
+    def _change_cell(self, method: str, *arguments: Any) -> None:
+        """Call a method of the workcell that is shown, and have the change drawn."""
+        cell = self._cell_controller()
+        getattr(cell.viewed, method)(*arguments)
+        self._moved(cell)
 
     def _cell_controller(self) -> CellController:
         if self._cell is None:
