@@ -10,10 +10,9 @@ import numpy as np
 from linkwork.engine.kernel.kernel import Kernel
 from linkwork.engine.kernel.rollout import Rollout
 from linkwork.engine.symbolic.arrays import Array
-from linkwork.errors import ValueRangeError, shown
 from linkwork.inverse_kinematics.avoidance import Avoidance
 from linkwork.inverse_kinematics.step import ClosedTargets, Targets
-from linkwork.inverse_kinematics.tasks import Task, as_floats, scales_of
+from linkwork.inverse_kinematics.tasks import Task, pair_of, scales_of
 from linkwork.kindyn import ConstrainedKinDyn, KinDyn
 from linkwork.kindyn.constrained.assembly import Assembler, assembler_of, draw_closed
 from linkwork.kindyn.core import cached
@@ -90,6 +89,8 @@ def _settings(kd: KinDyn, request: Request) -> Settings:
     tasks = request.tasks
     scales = scales_of(tasks, dict(request.weights))
     largest_weight = float(scales.max())
+    tolerances = pair_of(request.tolerance, "tolerance", "distances [m] and angles [rad]")
+    tolerances = np.maximum(tolerances, np.finfo(float).tiny)
     counts = [count for task in tasks for count in (3, task.residual_size - 3)]
     free = free_coordinates(kd.problem, request.hold)
     is_random = np.zeros(kd.nq, dtype=bool)
@@ -100,7 +101,7 @@ def _settings(kd: KinDyn, request: Request) -> Settings:
         np.repeat(scales.reshape(-1), counts) / largest_weight,
         scales / largest_weight,
         largest_weight,
-        np.where(scales > 0, 1.0 / _tolerances(request.tolerance), 0.0),
+        np.where(scales > 0, 1.0 / tolerances, 0.0),
         free,
         is_random,
         bool(free.all()),
@@ -131,12 +132,3 @@ def _functions(  # noqa: PLR0917
     functions = cached(kd, _functions, loops, tasks, limits, posture, None)
     avoiding = replace(problem, has_posture=False, avoidance=avoidance)
     return replace(functions, avoiding_steps=Rollout(step_kernel(avoiding)))
-
-
-def _tolerances(tolerance: Any) -> Array:
-    """Return the tolerances (2,) of distances [m] and angles [rad]."""
-    pair = as_floats(tolerance, "tolerance")
-    if pair.shape not in {(), (2,)} or not (pair >= 0).all() or not np.isfinite(pair).all():
-        expected = "one number >= 0, or two, for distances [m] and angles [rad]"
-        raise ValueRangeError(f"tolerance: expected {expected}, got {shown(tolerance)}")
-    return np.broadcast_to(np.maximum(pair, np.finfo(float).tiny), (2,))

@@ -169,6 +169,15 @@ def _pose_kernel() -> Kernel:
     return pose_values
 
 
+def pair_of(value: Any, name: str, meaning: str) -> Array:
+    """Return one number >= 0, or two, as an array (2,)."""
+    pair = as_floats(value, name)
+    if pair.shape not in ((), (2,)) or not (pair >= 0).all() or not np.isfinite(pair).all():
+        expected = f"one number >= 0, or two, for {meaning}"
+        raise ValueRangeError(f"{name}: expected {expected}, got {shown(value)}")
+    return np.broadcast_to(pair, (2,))
+
+
 def scales_of(tasks: Sequence[Task], weights: Mapping[str, Any]) -> Array:
     """Return weights (tasks, 2) of positions and rotations, from one or two for each frame."""
     if not weights:
@@ -178,15 +187,10 @@ def scales_of(tasks: Sequence[Task], weights: Mapping[str, Any]) -> Array:
         if name not in names:
             hint = f"these have: {', '.join(names)}"
             raise NameNotFoundError(f"weights: {name!r} has no target; {hint}")
-    pairs: list[Array] = []
-    for task in tasks:
-        pair = as_floats(weights.get(task.frame, 1.0), f"weights: {task.frame}")
-        if pair.shape not in ((), (2,)) or not (pair >= 0).all() or not np.isfinite(pair).all():
-            expected = "one number >= 0, or two, for position and rotation"
-            value = shown(weights[task.frame])
-            raise ValueRangeError(f"weights: {task.frame}: expected {expected}, got {value}")
-        pairs.append(np.broadcast_to(pair, (2,)))
-    scales = np.array(pairs)
+    meaning = "position and rotation"
+    scales = np.array(
+        [pair_of(weights.get(name, 1.0), f"weights: {name}", meaning) for name in names]
+    )
     if not scales.any():
         raise ValueRangeError("weights: all weights are zero")
     return scales
