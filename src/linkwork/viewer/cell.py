@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from linkwork.errors import ArgumentError, ShapeError
 from linkwork.model.layout import BASE_NQ, BASE_NV
 from linkwork.viewer.charts import table
 from linkwork.viewer.drawing import COLLIDING, drawing_of_shapes
-from linkwork.viewer.panel import NONE
+from linkwork.viewer.panel import NONE, acting
 from linkwork.viewer.robot import ViewedRobot
 from linkwork.viewer.scene import Controller, Extent, around, drawn_points
 from linkwork.viewer.server import ViewerContext, action
@@ -181,20 +182,16 @@ class CellController(Controller):
         grip = gui.add_button_group("", ("grip", "release"))
         grip.on_click(lambda event: getattr(self, event.target.value)())
         self.carried = gui.add_html("")
-        self.collision = gui.add_checkbox(
-            "Collision", False, hint="frames whose collision shapes overlap in red, and their names"
-        )
-        self.collision.on_update(lambda _: self.check(self.collision.value))
+        hint = "frames whose collision shapes overlap in red, and their names"
+        self.collision = acting(gui.add_checkbox("Collision", False, hint=hint), self.check)
         self.colliding = gui.add_html("")
         movable = gui.add_dropdown("Move", (NONE, *viewed.movable))
-        movable.on_update(lambda _: self.move(None if movable.value == NONE else movable.value))
-        boxes: dict[str, Any] = {}
+        acting(movable, lambda name: self.move(None if name == NONE else name))
         with gui.add_folder("Frames", expand_by_default=False):
-            for name in viewed.cell.frame_names:
-                handle = gui.add_checkbox(name, False)
-                handle.on_update(lambda _, name=name, handle=handle: self.triad(name, handle.value))
-                boxes[name] = handle
-        self.triad_boxes = boxes
+            self.triad_boxes = {
+                name: acting(gui.add_checkbox(name, False), partial(self.triad, name))
+                for name in viewed.cell.frame_names
+            }
         if self.drawing.notes:
             with gui.add_folder("Notes", expand_by_default=False):
                 gui.add_html(table([(note, "") for note in self.drawing.notes]))

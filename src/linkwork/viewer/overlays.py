@@ -38,7 +38,7 @@ from linkwork.viewer.drawing import (
     load_colors,
     pose_along,
 )
-from linkwork.viewer.robot import ViewedRobot
+from linkwork.viewer.robot import ViewedRobot, as_floats
 from linkwork.viewer.scene import Extent, add_batch, arrow_sizes, node, place
 from linkwork.viewer.scene import arrays_of as _arrays
 
@@ -390,10 +390,7 @@ def add_arrow(
         raise ArgumentError(f"name: expected the name of the arrow, got {shown(name)}")
     ends: list[Array] = []
     for argument, value in (("start", start), ("vector", vector)):
-        try:
-            point = np.asarray(value, dtype=float)
-        except (TypeError, ValueError):
-            raise ArgumentError(f"{argument}: expected three floats, got {shown(value)}") from None
+        point = as_floats(value, argument)
         if point.shape != (3,):
             raise ShapeError(f"{argument}: expected (3,), got {point.shape}")
         if not np.isfinite(point).all():

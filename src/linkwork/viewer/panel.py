@@ -73,7 +73,7 @@ class RobotPanel:
         both = gui.add_button_group("All joints", ("neutral", "random"))
         both.on_click(lambda event: actions.posture(event.target.value))
         drag = gui.add_dropdown("Drag frame", (NONE, *names), initial_value=NONE)
-        self.drag = _acting(drag, lambda frame: actions.drag_frame(_named(frame)))
+        self.drag = acting(drag, lambda frame: actions.drag_frame(_named(frame)))
         self.position_only = gui.add_checkbox(
             "Position only", False, hint="the rotation does not matter"
         )
@@ -85,7 +85,7 @@ class RobotPanel:
         self.show_drag(None)
         hint = "handles at the base of the robot"
         base = gui.add_checkbox("Move base", False, visible=movable_base, hint=hint)
-        self.base = _acting(base, actions.move_base)
+        self.base = acting(base, actions.move_base)
         self.loop_note = gui.add_html("", visible=False)
         self.sliders = []
         values = self._robot.slider_values()
@@ -97,7 +97,7 @@ class RobotPanel:
                 slider.shown(float(values[k])),
                 disabled=slider.upper <= slider.lower,
             )
-            self.sliders.append(_acting(handle, partial(actions.slide, k)))
+            self.sliders.append(acting(handle, partial(actions.slide, k)))
 
     def _look(self) -> None:
         labels = {
@@ -125,14 +125,14 @@ class RobotPanel:
         }
         looks["opacity"] = self._gui.add_slider("Opacity", 0.0, 1.0, 0.05, 1.0)
         look = self._actions.look
-        self.looks = {name: _acting(one, partial(look, name)) for name, one in looks.items()}
+        self.looks = {name: acting(one, partial(look, name)) for name, one in looks.items()}
 
     def _forces(self) -> None:
         if self._movable_base:
             links, first = self._robot.kd.model.link_names, self._robot.support
             hint = "the link that holds the robot; choose a foot of a robot that stands"
             support = self._gui.add_dropdown("Fixed link", links, initial_value=first, hint=hint)
-            self.support = _acting(support, self._actions.fix_link)
+            self.support = acting(support, self._actions.fix_link)
         self._gui.add_html(_heading("Gravity compensation; % of effort limit [N m], [N]"))
         if self._robot.loops is not None:
             text = "Closed loops: by all joints with sliders; no load on joints that close loops"
@@ -143,32 +143,32 @@ class RobotPanel:
     def _frame(self, names: Sequence[str]) -> None:
         gui, look = self._gui, self._actions.look
         frame = gui.add_dropdown("Frame", (NONE, *names), initial_value=NONE)
-        self.frame = _acting(frame, lambda name: look("frame", _named(name)))
+        self.frame = acting(frame, lambda name: look("frame", _named(name)))
         hint = "manipulability: velocities for joint velocities of norm 1"
         ellipsoid = gui.add_checkbox("Ellipsoid", False, hint=hint)
-        self.ellipsoid = _acting(ellipsoid, partial(look, "manipulability"))
+        self.ellipsoid = acting(ellipsoid, partial(look, "manipulability"))
         self.frame_numbers = gui.add_html("")
 
     def _tree(self, frames: Sequence[tuple[int, str]]) -> None:
         self.triads, triad = {}, self._actions.triad
         for depth, name in frames:
             label = "\N{NO-BREAK SPACE}" * min(depth, 12) + name
-            self.triads[name] = _acting(self._gui.add_checkbox(label, False), partial(triad, name))
+            self.triads[name] = acting(self._gui.add_checkbox(label, False), partial(triad, name))
 
     def _play(self) -> None:
         gui, actions = self._gui, self._actions
         upload = gui.add_upload_button("Open a trajectory (.npy, .csv)", mime_type=".npy,.csv")
         upload.on_upload(lambda _: actions.upload(upload.value.name, upload.value.content))
         self.play_note = gui.add_html("")
-        self.play = _acting(gui.add_checkbox("Play", False, disabled=True), actions.play)
+        self.play = acting(gui.add_checkbox("Play", False, disabled=True), actions.play)
         time = gui.add_slider("Time [s]", 0.0, 1.0, 0.01, 0.0, disabled=True)
-        self.time = _acting(time, actions.seek)
-        self.speed = _acting(gui.add_slider("Speed", 0.1, 4.0, 0.1, 1.0), actions.speed)
+        self.time = acting(time, actions.seek)
+        self.speed = acting(gui.add_slider("Speed", 0.1, 4.0, 0.1, 1.0), actions.speed)
 
     def _simulate(self) -> None:
         gui, actions, robot = self._gui, self._actions, self._robot
         hint = "from what is shown, at the clock's speed"
-        self.run = _acting(gui.add_checkbox("Run", False, hint=hint), actions.run)
+        self.run = acting(gui.add_checkbox("Run", False, hint=hint), actions.run)
         acts = {"step": actions.step, "reset": actions.reset}
         once = gui.add_button_group("Simulation", tuple(acts))
         once.on_click(lambda event: acts[event.target.value]())
@@ -269,7 +269,7 @@ def choose_robot(server: Any, folders: Mapping[str, Any]) -> None:
     show()
 
 
-def _acting(handle: Any, act: Callable[[Any], object]) -> Any:
+def acting(handle: Any, act: Callable[[Any], object]) -> Any:
     """Call an action with each new value of a control, and return the control."""
     handle.on_update(lambda _: act(handle.value))
     return handle

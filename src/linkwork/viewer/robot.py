@@ -123,11 +123,7 @@ class ViewedRobot:
 
     def _with_base(self, what: str, value: ArrayLike, base: Array) -> Array:
         """Check a vector of all coordinates or of the joints alone, and add the base."""
-        try:
-            vector = np.asarray(value, dtype=float)
-        except (TypeError, ValueError):
-            text = f"{what}: expected an array of floats, got {shown(value)}"
-            raise ArgumentError(text) from None
+        vector = as_floats(value, what)
         size = self.kd.nq if what == "q" else self.kd.nv
         joints = size - len(base)
         if vector.shape == (joints,):
@@ -312,6 +308,15 @@ class ViewedRobot:
         of_sliders = [mounts[slider.joint] for slider in self.sliders]
         carriers = np.array([carrier for carrier, _ in of_sliders], dtype=np.intp)
         return carriers, np.array([mount for _, mount in of_sliders]).reshape(-1, 4, 4)
+
+
+def as_floats(values: ArrayLike, what: str) -> Array:
+    """Convert an argument to an array of floats, which may be infinite or NaN."""
+    try:
+        with np.errstate(invalid="ignore", over="ignore"):
+            return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{what}: expected an array of floats, got {shown(values)}") from None
 
 
 def _enlarged(part: Part) -> Surface:

@@ -28,13 +28,12 @@ from linkwork.errors import (
     SourceError,
     ValueRangeError,
     name_not_found,
-    shown,
 )
 from linkwork.kindyn import KinDyn
 from linkwork.model.layout import BASE_NQ
 from linkwork.simulation.core import SimulationState
 from linkwork.simulation.simulation import Simulation
-from linkwork.viewer.robot import Moment
+from linkwork.viewer.robot import Moment, as_floats
 
 PERIOD = 0.02  # between samples without times [s]
 TIME_NAMES = ("time", "t", "time_s", "timestamp")
@@ -152,7 +151,7 @@ def trajectory(
         times: (n,) [s], increasing; every 1/50 s by default.
         what: the name in messages.
     """
-    rows = _floats(q, what)
+    rows = as_floats(q, what)
     joints = kd.nq - BASE_NQ
     widths = {joints: False, kd.nq: False}
     if times is None:
@@ -161,7 +160,7 @@ def trajectory(
         shapes = f"(n, {joints}) joints or (n, {kd.nq}) with the base"
         more = "" if times is not None else ", and one more column if the time comes first"
         raise ShapeError(f"{what}: expected {shapes}{more}, got {rows.shape}")
-    moments = None if times is None else _floats(times, f"{what}: times")
+    moments = None if times is None else as_floats(times, f"{what}: times")
     if widths[rows.shape[1]]:
         moments, rows = rows[:, 0], rows[:, 1:]
     return _checked(kd, rows, moments, what)
@@ -219,14 +218,6 @@ def simulated(
     clock = sim.dt * np.arange(n) if times is None else times
     motion = trajectory(kd, states.q, clock, what="states")
     return replace(motion, moments=tuple(moments))
-
-
-def _floats(values: ArrayLike, what: str) -> Array:
-    try:
-        with np.errstate(invalid="ignore", over="ignore"):  # values that are not finite are errors
-            return np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"{what}: expected an array of floats, got {shown(values)}") from None
 
 
 def _array_in(file: Path) -> Array:
