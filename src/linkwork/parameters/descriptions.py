@@ -60,9 +60,10 @@ class Parameter(ABC):
             NameNotFoundError: the model has no such part.
         """
 
-    @abstractmethod
     def claims(self, model: Model) -> Claims:
-        """Return the properties of the robot that this parameter changes."""
+        """Return the properties of the robot that only this parameter may change."""
+        del model
+        return {}
 
     @abstractmethod
     def vary(self, model: Model, values: Sequence[Values], into: Variation) -> None:
@@ -203,9 +204,6 @@ class Payload(Parameter):
         pose = (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
         return (load, Entry(f"mount.{name}", pose, POSE_MEANING, True)) if self.mount else (load,)
 
-    def claims(self, model: Model) -> Claims:
-        return {}
-
     def vary(self, model: Model, values: Sequence[Values], into: Variation) -> None:
         load = inertia_from_values(values[0])
         if self.mount:
@@ -308,9 +306,6 @@ class Gravity(Parameter):
 
     def entries(self, model: Model) -> tuple[Entry, ...]:
         return (Entry("gravity", (0.0, 0.0, 0.0), "[m/s^2] in the world"),)
-
-    def claims(self, model: Model) -> Claims:
-        return {}
 
     def vary(self, model: Model, values: Sequence[Values], into: Variation) -> None:
         x, y, z = values[0]
