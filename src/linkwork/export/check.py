@@ -316,27 +316,22 @@ def driver_text(build: Build) -> str:
 def _driver_lines(one: CheckedFunction, t: str) -> Iterator[str]:
     """Yield statements that read inputs, call the function and write outputs."""
     function = one.function
-    arrays = (*function.inputs, *function.outputs)
-    for argument in arrays:
-        count = f"{argument.port.size}u + 1u"
-        yield f"{t} *{argument.name} = ({t} *)calloc({count}, sizeof({t}));"
-    if one.work:
-        yield f"{t} *work = ({t} *)calloc({one.work}u, sizeof({t}));"
-    arguments = [*(argument.name for argument in arrays), *(["work"] if one.work else [])]
+    sizes = {a.name: f"{a.port.size}u + 1u" for a in (*function.inputs, *function.outputs)}
+    sizes |= {"work": f"{one.work}u"} if one.work else {}
+    for name, size in sizes.items():
+        yield f"{t} *{name} = ({t} *)calloc({size}, sizeof({t}));"
     yield "for (size_t row = 0; row < n; ++row) {"
     for argument in function.inputs:
         count = f"{argument.port.size}u"
         yield f"  if (fread({argument.name}, sizeof({t}), {count}, stdin) != {count}) return 3;"
-    call = f"{one.symbol}({', '.join(arguments)})"
+    call = f"{one.symbol}({', '.join(sizes)})"
     yield f"  if ({call}) return 4;" if checks_norms(function) else f"  {call};"
     for argument in function.outputs:
         count = f"{argument.port.size}u"
         yield f"  if (fwrite({argument.name}, sizeof({t}), {count}, stdout) != {count}) return 5;"
     yield "}"
-    for argument in arrays:
-        yield f"free({argument.name});"
-    if one.work:
-        yield "free(work);"
+    for name in sizes:
+        yield f"free({name});"
     yield "return 0;"
 
 

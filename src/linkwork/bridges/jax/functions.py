@@ -115,7 +115,7 @@ class RolloutFunction(BridgedRollout):
         return f"<linkwork.jax {self.rollout!r}>"
 
     def __reduce__(self) -> Any:
-        return _rebuild_rollout, (self.rollout.step, self._step.backend)
+        return wrap, (self.rollout, self._step.backend)
 
     def _states(self, x0: Any, controls: Any, params: Any, steps: Any, final: bool) -> Any:
         return self._jitted(x0, controls, params=params, steps=steps, final=final)
@@ -250,10 +250,6 @@ def wrap(kernel: Any, backend: str = "cpu") -> Any:
 
 for _public in (KinDyn, ConstrainedKinDyn, wrap):
     _public.__module__ = "linkwork.jax"  # the name in messages and pickles
-
-
-def _rebuild_rollout(step: Kernel, backend: str) -> Any:
-    return wrap(Rollout(step), backend)
 
 
 def _checked_backend(backend: Any) -> str:
