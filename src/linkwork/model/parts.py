@@ -393,15 +393,15 @@ class Constraint:
     @property
     def frames(self) -> tuple[str, ...]:
         """The frames that it constrains; none for a coupling."""
-        if self.kind == "coupling":
-            return ()
-        return (self.first,) if self.second is None else (self.first, self.second)
+        return () if self.kind == "coupling" else self._ends
 
     @property
     def joints(self) -> tuple[str, ...]:
         """The joints that a coupling couples."""
-        if self.kind != "coupling":
-            return ()
+        return self._ends if self.kind == "coupling" else ()
+
+    @property
+    def _ends(self) -> tuple[str, ...]:
         return (self.first,) if self.second is None else (self.first, self.second)
 
 

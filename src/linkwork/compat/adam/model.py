@@ -20,6 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from math import inf, isinf, pi
+from operator import attrgetter
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -149,10 +150,7 @@ class AdamModel:
         dump_usd(self.source, usd_output_path, prim_path=robot_prim_path)
         return Path(usd_output_path)
 
-    @property
-    def name(self) -> str:
-        """Name of the robot."""
-        return self.source.name
+    name = property(attrgetter("source.name"), doc="Name of the robot.")
 
     @property
     def NDoF(self) -> int:
@@ -454,10 +452,7 @@ class ModelFactory:
         self.math = math
         self.robot = read_description(description)
 
-    @property
-    def name(self) -> str:
-        """Name of the robot."""
-        return self.robot.name
+    name = property(attrgetter("robot.name"), doc="Name of the robot.")
 
     def get_joints(self) -> list[AdamJoint]:
         """Return all joints."""

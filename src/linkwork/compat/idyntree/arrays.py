@@ -16,7 +16,7 @@ Results   each method returns its result, or writes it to an array of the caller
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from math import prod
 from operator import index as as_index
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -267,6 +267,13 @@ def write(value: Array, out: Any) -> None:
             raise ShapeError(f"output: expected {value.shape}, got {out.shape}")
         out.resize(*value.shape)
     out[...] = value
+
+
+def write_all(values: Iterable[Array], out: Sequence[Any]) -> bool:
+    """Write to several arrays of the caller; return True."""
+    for value, array in zip(values, out, strict=True):
+        write(value, array)
+    return True
 
 
 def _product(left: BaseArray, right: Any, numpy_product: Callable[[Any], Any]) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from linkwork.compat.idyntree.arrays import write
+from linkwork.compat.idyntree.arrays import write, write_all
 from linkwork.compat.idyntree.files import ModelLoader, createReducedModel
 from linkwork.compat.idyntree.geometry import Transform
 from linkwork.compat.idyntree.model import Model
@@ -371,9 +371,8 @@ class InverseKinematics(Partial):
     def getFullJointsSolution(self, baseTransformSolution: Any, shapeSolution: Any) -> bool:
         """Write the pose of the base and the positions of all joints."""
         kd, q = self._solved_configuration()
-        write(kd.transform(self._base, q), baseTransformSolution)
-        write(q[BASE_NQ:], shapeSolution)
-        return True
+        values = kd.transform(self._base, q), q[BASE_NQ:]
+        return write_all(values, (baseTransformSolution, shapeSolution))
 
     def getReducedSolution(self, baseTransformSolution: Any, shapeSolution: Any) -> bool:
         """Write the pose of the base and the positions of the considered joints."""

@@ -29,7 +29,7 @@ from linkwork.compat.idyntree.arrays import (
     VectorDynSize,
     array_of,
     result,
-    write,
+    write_all,
 )
 from linkwork.compat.idyntree.containers import FreeFloatingGeneralizedTorques
 from linkwork.compat.idyntree.geometry import (
@@ -212,9 +212,7 @@ class KinDynComputations(Partial):
         if len(out) not in (3, 5):
             raise ArgumentError(f"getRobotState: expected 5, 3 or no arrays, got {len(out)}")
         requested = state if len(out) == 5 else (s, sd, state[4])
-        for value, array in zip(requested, out, strict=True):
-            write(value, array)
-        return True
+        return write_all(requested, out)
 
     @success
     def setRobotAcceleration(self, baseAcc: ArrayLike, s_ddot: ArrayLike) -> None:
@@ -231,9 +229,7 @@ class KinDynComputations(Partial):
         base, joints = np.split(self._stored_acceleration(), [6])
         if baseAcc is None:
             return array_of(Vector6, base), array_of(VectorDynSize, joints)
-        write(base, baseAcc)
-        write(joints, s_ddot)
-        return True
+        return write_all((base, joints), (baseAcc, s_ddot))
 
     def _stored_acceleration(self) -> Array:
         if self._acceleration is None:
@@ -443,9 +439,7 @@ class KinDynComputations(Partial):
             return tuple(result(matrix, None) for matrix in matrices)
         if len(out) != 3:
             raise ArgumentError(f"expected 3 arrays or none, got {len(out)}")
-        for matrix, array in zip(matrices, out, strict=True):
-            write(matrix, array)
-        return True
+        return write_all(matrices, out)
 
     @status(False, output="out")
     def inverseDynamics(

@@ -7,8 +7,9 @@ representation: (-R^T (w x v); 0) for the base.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ class Conventions:
         here = as_array(q, "q", (self.kd.nq,))
         there = np.empty((*here.shape[:-1], self.nq), here.dtype)
         for joint in self.slices:
-            there[..., joint.q_there] = _position_there(joint, here[..., joint.q])
+            there[..., joint.q_there] = _position(joint, here[..., joint.q], there=True)
         return there
 
     def q_from_pinocchio(self, q: ArrayLike) -> Array:
@@ -97,7 +98,7 @@ class Conventions:
         there = as_array(q, "q", (self.nq,))
         here = np.empty((*there.shape[:-1], self.kd.nq), there.dtype)
         for joint in self.slices:
-            here[..., joint.q] = _position_here(joint, there[..., joint.q_there])
+            here[..., joint.q] = _position(joint, there[..., joint.q_there], there=False)
         return here
 
     def v_to_pinocchio(self, q: ArrayLike, nu: ArrayLike) -> Array:
@@ -190,38 +191,32 @@ class Conventions:
         return as_array(value, name, (self.nv,))
 
 
-def _position_there(joint: JointSlices, theta: Array) -> Array:
-    """Convert the position of a joint to Pinocchio's representation."""
-    match joint.form:
-        case "same":
-            return theta
-        case "angle_cos_sin":
-            return join([cos(theta), sin(theta)])
-        case "cos_sin_angle":
-            return np.arctan2(theta[..., 1:], theta[..., :1])
-        case "planar":
-            return join([theta[..., :2], cos(theta[..., 2:]), sin(theta[..., 2:])])
-        case "quaternion":
-            return np.roll(theta, -1, axis=-1)
-        case "free":
-            return join([theta[..., :3], np.roll(theta[..., 3:], -1, axis=-1)])
+def _cos_sin(theta: Array) -> Array:
+    return join([cos(theta), sin(theta)])
 
 
-def _position_here(joint: JointSlices, theta: Array) -> Array:
-    """Convert the position of a joint to linkwork's; the inverse up to full rotations."""
-    match joint.form:
-        case "same":
-            return theta
-        case "angle_cos_sin":
-            return np.arctan2(theta[..., 1:], theta[..., :1])
-        case "cos_sin_angle":
-            return join([cos(theta), sin(theta)])
-        case "planar":
-            return join([theta[..., :2], np.arctan2(theta[..., 3:], theta[..., 2:3])])
-        case "quaternion":
-            return np.roll(theta, 1, axis=-1)
-        case "free":
-            return join([theta[..., :3], np.roll(theta[..., 3:], 1, axis=-1)])
+def _angle(pair: Array) -> Array:
+    return np.arctan2(pair[..., 1:], pair[..., :1])
+
+
+_TO_XYZW, _TO_WXYZ = partial(np.roll, shift=-1, axis=-1), partial(np.roll, shift=1, axis=-1)
+# By form: the number of leading coordinates that are the same, and the maps of the others to
+# Pinocchio's representation and to linkwork's, inverses up to full rotations.
+_FORMS: dict[str, tuple[int, Callable[[Array], Array], Callable[[Array], Array]]] = {
+    "same": (0, np.array, np.array),
+    "angle_cos_sin": (0, _cos_sin, _angle),
+    "cos_sin_angle": (0, _angle, _cos_sin),
+    "planar": (2, _cos_sin, _angle),
+    "quaternion": (0, _TO_XYZW, _TO_WXYZ),
+    "free": (3, _TO_XYZW, _TO_WXYZ),
+}
+
+
+def _position(joint: JointSlices, theta: Array, *, there: bool) -> Array:
+    """Convert the position of a joint to Pinocchio's representation, or to linkwork's."""
+    same, to_pinocchio, to_linkwork = _FORMS[joint.form]
+    others = (to_pinocchio if there else to_linkwork)(theta[..., same:])
+    return join([theta[..., :same], others]) if same else others
 
 
 def _block(joint: JointSlices, theta: Array, velocity: str, *, inverse: bool) -> Array:

@@ -7,10 +7,11 @@ express is written as extensions, see `extensions`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from math import isfinite, isinf
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from linkwork.errors import Finding
@@ -46,6 +47,12 @@ from linkwork.workcell.workcell import WorkCell
 if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
+# What devices consist of: names of joints or devices.
+_PARTS: dict[type[DeviceSpec], Callable[[DeviceSpec], tuple[str, ...]]] = {
+    MobileDevice: attrgetter("left", "right"),
+    JointDevice: attrgetter("joints"),
+    CompositeDevice: attrgetter("parts"),
+}
 _LARGEST = 1e6  # limits beyond this [rad] are not written in degrees
 
 
@@ -406,21 +413,12 @@ class _Writer:
             element = add(
                 self.top, "Device", name=device.name, kind=kinds[type(device)], base=device.base
             )
-            consists_of: tuple[str, ...] = ()
-            match device:
-                case MobileDevice():
-                    element.set("radius", format_numbers(device.radius))
-                    element.set("track", format_numbers(device.track))
-                    consists_of = (device.left, device.right)
-                case JointDevice():
-                    consists_of = device.joints
-                case CompositeDevice():
-                    consists_of = device.parts
-                case _:
-                    pass
+            if isinstance(device, MobileDevice):
+                element.set("radius", format_numbers(device.radius))
+                element.set("track", format_numbers(device.track))
             for end in device.all_ends():
                 add(element, "End", name=end)
-            for name in consists_of:
+            for name in _PARTS[type(device)](device) if type(device) in _PARTS else ():
                 add(element, "Of", name=name)
 
 
