@@ -23,7 +23,7 @@ from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding, listed, model_error
 from linkwork.io.formats import Conversion
 from linkwork.io.sdf.elements import SEPARATOR, is_reserved
-from linkwork.io.sdf.parts import UNLIMITED
+from linkwork.io.sdf.parts import KIND_OF, UNLIMITED
 from linkwork.io.sdf.reader import read_sdf
 from linkwork.io.urdf.elements import MOMENTS
 from linkwork.io.writing import (
@@ -59,14 +59,7 @@ if TYPE_CHECKING:
     from lxml.etree import _Element as Element  # pyright: ignore[reportPrivateUsage]
 
 VERSION = "1.9"
-TYPES = {
-    "revolute": "revolute",
-    "prismatic": "prismatic",
-    "fixed": "fixed",
-    "spherical": "ball",
-    "helical": "screw",
-    "universal": "universal",
-}
+TYPES = {kind: name for name, kind in reversed(KIND_OF.items())}  # the first name of each kind
 READ_BACK = 1e-8  # poses are computed, so they are read with rounding
 CLOSED = 1e-9  # frames of a joint that closes a loop differ by less than this at zero [m], [rad]
 

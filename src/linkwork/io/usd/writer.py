@@ -20,6 +20,7 @@ import numpy as np
 from linkwork.engine.symbolic.arrays import Array
 from linkwork.errors import Finding
 from linkwork.io.formats import Conversion
+from linkwork.io.usd.joints import TYPED
 from linkwork.io.usd.reader import read_usd
 from linkwork.io.usd.stage import import_usd
 from linkwork.io.writing import (
@@ -40,12 +41,7 @@ from linkwork.model.model import Model
 from linkwork.model.parts import Joint, Link
 from linkwork.spatial.source import quat, se3
 
-JOINT_TYPES = {
-    "fixed": "FixedJoint",
-    "revolute": "RevoluteJoint",
-    "prismatic": "PrismaticJoint",
-    "spherical": "SphericalJoint",
-}
+JOINT_TYPES = {kind: name.removeprefix("Physics") for name, kind in TYPED.items()}
 
 
 # The schema of a shape, and the attributes of its sizes; those of a box are a scale.
