@@ -316,20 +316,13 @@ def _stopped(label: str, open_loops: Mapping[str, float]) -> str:
 
 def frame_tree(model: Model, base: str) -> list[tuple[int, str]]:
     """List depth and name of all frames: each link, its further frames, then its child links."""
-    depth: dict[str, int] = {}
-    children: dict[str | None, list[str]] = {}
-    start = model.frame(base).link
-    for visit in walk(model, start):
-        depth[visit.link] = 0 if visit.parent is None else depth[visit.parent] + 1
-        children.setdefault(visit.parent, []).append(visit.link)
     on_link: dict[str, list[str]] = {}
     for frame in model.frames:
         on_link.setdefault(frame.link, []).append(frame.name)
+    depth: dict[str | None, int] = {None: -1}
     frames: list[tuple[int, str]] = []
-    waiting = [start]
-    while waiting:
-        link = waiting.pop()
+    for link, parent, _ in walk(model, model.frame(base).link):
+        depth[link] = depth[parent] + 1
         frames.append((depth[link], link))
         frames += [(depth[link] + 1, name) for name in on_link.get(link, [])]
-        waiting += reversed(children.get(link, []))
     return frames
