@@ -13,15 +13,8 @@ import linkwork.envs.rsl_rl
 import linkwork.envs.stable_baselines3
 from linkwork.envs.cartpole import cartpole_balance
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 ADAPTERS = (linkwork.envs.stable_baselines3.VecEnv, linkwork.envs.rsl_rl.VecEnv)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def test_stable_baselines3_sees_the_same_steps():

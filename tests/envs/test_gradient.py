@@ -9,18 +9,12 @@ from tests.envs.test_vector_env import flattened, make, random_actions
 
 import linkwork as lw
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 
 @pytest.fixture(scope="module")
 def sim():
     return lw.Simulation(lw.load("cartpole"), floating=False, dt=0.005)
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def as_arrays(results):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import runpy
 from dataclasses import replace
 from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
-import torch
 
 from linkwork.envs import humanoid
 
@@ -17,14 +15,6 @@ pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STARTS, PUSH = 20, 0.2  # PUSH: the largest change of vx and of vy [m/s]
-
-
-@pytest.fixture(scope="module")
-def example():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield runpy.run_path(str(EXAMPLES / "24_train_quadruped.py"))
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

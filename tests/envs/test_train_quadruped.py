@@ -10,21 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from linkwork.envs.cartpole import cartpole_balance
 
 pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-@pytest.fixture(scope="module")
-def example():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield runpy.run_path(str(EXAMPLES / "24_train_quadruped.py"))
-    torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("simulator", ["walk_in_linkwork", "walk_in_mujoco"])
